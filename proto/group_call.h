@@ -48,6 +48,8 @@ enum group_operation {
  * that they need. */
 #define GROUP_SEND 16u
 #define GROUP_RECEIVE 17u
+#define GROUP_RECEIVE_ANY 18u
+#define GROUP_TAGS (UINT64_C(1) << 56) /* tags of programs are below; the bits above are the part */
 #define GROUP_MESSAGES_MINOR 7u
 
 /* Whether programs can call an operation of this number. */

@@ -146,10 +146,11 @@
 
 #define PEER_GROUP_MESSAGE_FIELDS(F) \
     F(NUMBER, uint32, 1, exchange) /* Prepare.handle */ \
-    F(NUMBER, uint32, 2, kind) /* enum frame_kind (daemon/torusd/group/messages.c) */ \
+    F(NUMBER, uint32, 2, kind) /* enum frame_kind (daemon/torusd/group/message_state.h) */ \
     F(NUMBER, uint32, 3, from) /* node of the member that sends the frame */ \
     F(NUMBER, uint32, 4, to) /* node of the member that it is for; the others pass it on */ \
-    F(NUMBER, uint32, 5, number) /* of the receive, among those of this receiver from this sender */ \
+    F(NUMBER, uint32, 5, number) /* of the receive, among those of this receiver from this sender; with the \
+     * highest bit: among its receives from any member */ \
     F(NUMBER, uint64, 6, tag) /* of the message */ \
     F(NUMBER, uint64, 7, size) /* of the message, in bytes */ \
     F(NUMBER, uint64, 8, offset) /* data: of the first byte of the body; asked for: of the first byte that lacks */ \

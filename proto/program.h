@@ -123,7 +123,8 @@ struct program_request {
      * send_size, send_offset, receive_size, receive_offset (alltoallv), receive_size, receive_offset
      * (allgatherv), receive_size (reduce_scatter). */
     uint64_t counts_offset;
-    /* GROUP_SEND, GROUP_RECEIVE: `root` is the other member, counts_offset the tag, and one of the areas has the bytes. */
+    /* GROUP_SEND, GROUP_RECEIVE, GROUP_RECEIVE_ANY: `root` is the other member (_ANY: none), counts_offset the tag, and one of
+     * the areas has the bytes. */
     struct data_kind data; /* what the program has told of its data; not in version 1 */
 };
 
@@ -139,6 +140,8 @@ struct program_slot {
     /* The call's number + 1 while the text of `outcome` names the nodes that it waits for;
      * otherwise 0. */
     _Atomic uint32_t late;
+    /* GROUP_RECEIVE_ANY: the member that has sent the message, once the call has succeeded. */
+    uint32_t from;
 };
 
 struct program_page {

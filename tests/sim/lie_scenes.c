@@ -66,6 +66,8 @@ static const struct sim_call messages[] = {
     {.operation = SIM_MESSAGES, .size = 100, .timeout = 3 * SECONDS},
     {.operation = SIM_MESSAGES, .size = 100000, .root = 1, .timeout = 3 * SECONDS},
     {.operation = SIM_MESSAGES, .size = 70000, .root = 2, .timeout = 3 * SECONDS},
+    {.operation = SIM_GATHERED, .size = 100, .root = 0, .timeout = 3 * SECONDS},
+    {.operation = SIM_GATHERED, .size = 70000, .root = LIAR, .timeout = 3 * SECONDS},
 };
 static const struct sim_call late_calls[] = {{.operation = GROUP_BARRIER, .timeout = 1 * SECONDS}};
 
@@ -273,7 +275,7 @@ static enum lie_result run_group(struct lie_play *s, const struct lie_scene *sce
                                                      : scene->what == LIE_SCENE_MESSAGES ? messages
                                                                                          : calls,
                                              .calls = scene->what == LIE_SCENE_LATE       ? 1
-                                                      : scene->what == LIE_SCENE_MESSAGES ? 3
+                                                      : scene->what == LIE_SCENE_MESSAGES ? 5
                                                                                           : 4,
                                              .seed = 1,
                                              .depth = 2,

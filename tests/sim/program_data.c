@@ -169,6 +169,16 @@ static void lay_out_uneven_blocks(struct sim_shape *s, const struct sim_call *ca
     s->receive_bytes = lay_out(s->receive, s->receive_at, team->size);
 }
 
+static void lay_out_message(struct sim_shape *s, const struct sim_call *call,
+                            const struct sim_team *team)
+{
+    s->send_bytes = s->receive_bytes = call->size;
+    if (call->operation != SIM_GATHERED)
+        return;
+    s->send_bytes = team->rank == call->root ? 0 : call->size;
+    s->receive_bytes = team->rank == call->root ? call->size * (team->size - 1) : 0;
+}
+
 static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uint64_t seed,
                            const struct sim_team *team)
 {
@@ -177,10 +187,9 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
     for (uint32_t i = 0; i < team->size; i++) /* the others are not used */
         s->send[i] = s->send_at[i] = s->receive[i] = s->receive_at[i] = 0;
     s->send_bytes = s->receive_bytes = 0;
+    if (sim_is_message(call->operation))
+        lay_out_message(s, call, team);
     switch ((uint32_t)call->operation) {
-    case SIM_MESSAGES:
-        s->send_bytes = s->receive_bytes = call->size;
-        break;
     case GROUP_ALLTOALL:
         s->send_bytes = s->receive_bytes = call->size * team->size;
         break;
@@ -242,6 +251,9 @@ static void fill(const struct sim_made *m, uint64_t seed, const struct sim_team 
         write_block(send, call->size,
                     block_seed(seed, team->rank,
                                (team->rank + sim_message_distance(call, team->size)) % team->size));
+        break;
+    case SIM_GATHERED:
+        write_block(send, s->send_bytes, block_seed(seed, team->rank, call->root));
         break;
     case GROUP_ALLTOALL:
         for (uint32_t i = 0; i < team->size; i++)
@@ -315,6 +327,7 @@ void sim_made_free(struct sim_made *m)
 {
     program_memory_unref(&m->send->memory);
     program_memory_unref(&m->receive->memory);
+    free(m->sender);
     free(m);
 }
 
@@ -424,6 +437,29 @@ static void check_scattered(const struct program *p, const struct sim_made *m, u
         check_block(p, m, got + i * call->size, call->size, seed, call->root, i);
 }
 
+/* The root of SIM_GATHERED knows who has sent each message, and each other member has sent one. */
+static void check_messages(const struct program *p, const struct sim_made *m, uint64_t seed,
+                           const struct sim_team *team)
+{
+    const struct sim_call *call = &m->call;
+    uint32_t count[team->size];
+
+    if (call->operation == SIM_MESSAGES)
+        check_block(p, m, m->receive->byte + ROOM, call->size, seed,
+                    (team->rank + team->size - sim_message_distance(call, team->size)) % team->size,
+                    team->rank);
+    memset(count, 0, sizeof count);
+    for (uint32_t i = 0; m->sender != NULL && i < team->size - 1; i++) {
+        const uint32_t from = m->sender[i];
+        if (from >= team->size || from == team->rank || count[from]++ > 0)
+            sim_violated(p->all->sim, "messages", "node %u: message %u is from member %u", p->rank,
+                         i, from);
+        else
+            check_block(p, m, m->receive->byte + ROOM + i * call->size, call->size, seed, from,
+                        team->rank);
+    }
+}
+
 void sim_made_check(const struct program *p, const struct sim_made *m)
 {
     const struct sim_programs *all = p->all;
@@ -437,9 +473,8 @@ void sim_made_check(const struct program *p, const struct sim_made *m)
     lay_out_blocks(&s, call, seed, &team);
     switch ((uint32_t)call->operation) {
     case SIM_MESSAGES:
-        check_block(p, m, got, call->size, seed,
-                    (team.rank + team.size - sim_message_distance(call, team.size)) % team.size,
-                    team.rank);
+    case SIM_GATHERED:
+        check_messages(p, m, seed, &team);
         break;
     case GROUP_ALLTOALL:
         for (uint32_t i = 0; i < team.size; i++)

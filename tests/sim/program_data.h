@@ -10,6 +10,8 @@ struct sim_team {
 };
 
 /* All nodes whose other coordinates are those of this node, in ascending order. */
+/* Whether it is SIM_MESSAGES or SIM_GATHERED. */
+bool sim_is_message(enum group_operation operation);
 /* How many members a message of SIM_MESSAGES goes forward. */
 uint32_t sim_message_distance(const struct sim_call *call, uint32_t members);
 struct sim_team sim_team_of(const struct program *p, uint32_t part);

@@ -10,7 +10,9 @@ struct sim_made {
     uint32_t index;
     struct sim_call call;
     struct buffer *send, *receive;
-    unsigned left;  /* of its two messages, those that are under way; other calls: 1 */
+    unsigned left; /* of its messages, those that are under way; other calls: 1 */
+    uint32_t
+        *sender;    /* SIM_GATHERED, of the root: who has sent each message, or GROUP_ANY_MEMBER */
     bool completed; /* complete, and its program has not waited for it yet */
 };
 
@@ -34,6 +36,16 @@ struct program {
     char late[200];
     bool *gone; /* by node: whether it was left out; NULL if none was */
 };
+
+/* Names of the calls of a program: that of the call, and the number of its message. */
+#define SIM_MESSAGE_STEP (UINT64_C(1) << 32)
+
+/* Makes a call of SIM_MESSAGES, or of SIM_GATHERED. */
+void sim_program_send(struct program *p, struct sim_made *m, const struct group_call *call);
+void sim_program_gather(struct program *p, struct sim_made *m, const struct group_call *call);
+/* Notes that the daemon refuses a call of this number. */
+void sim_program_refused(struct program *p, const struct group_call *call, uint32_t index,
+                         const struct error *e);
 
 struct sim_programs {
     struct sim_programs *next; /* in sim.programs */

@@ -135,7 +135,7 @@ static void on_called(void *context, uint64_t name, const struct error *e)
     struct program *p = context;
     struct sim_made **at = &p->made;
 
-    while (*at != NULL && ((*at)->index != name || (*at)->completed))
+    while (*at != NULL && ((*at)->index != name % SIM_MESSAGE_STEP || (*at)->completed))
         at = &(*at)->next;
     if (*at == NULL || e != NULL)
         sim_violated(p->all->sim, "calls", "node %u is told of call %llu twice, or of a failure",
@@ -158,6 +158,21 @@ static void on_called(void *context, uint64_t name, const struct error *e)
     p->completed++;
     p->all->moved_at = sim_now(p->all->sim);
     go_on(p);
+}
+
+/* The program is told who has sent a message that it receives from any member. */
+static void on_received(void *context, uint64_t name, uint32_t from)
+{
+    struct program *p = context;
+    const struct sim_made *m = p->made;
+
+    while (m != NULL && (m->index != name % SIM_MESSAGE_STEP || m->completed))
+        m = m->next;
+    if (m == NULL)
+        sim_violated(p->all->sim, "calls", "node %u is told who has sent a message of call %llu",
+                     p->rank, (unsigned long long)name);
+    else if (m->sender != NULL)
+        m->sender[name / SIM_MESSAGE_STEP] = from;
 }
 
 /* The program is told which members a running call waits for. */
@@ -216,7 +231,8 @@ static void on_open(struct sim *sim, void *context)
 {
     struct program *p = context;
     struct node *node = &sim->node[p->rank];
-    const struct group_client client = {p, on_opened, on_called, on_ended, on_late, NULL};
+    const struct group_client client = {p,       on_opened, on_called,  on_ended,
+                                        on_late, NULL,      on_received};
     const struct group_options options = {
         .name = p->all->set.name,
         .user = 1000 + p->rank % 3,
@@ -612,30 +628,11 @@ static bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b
         return false;
     if (a->operation == GROUP_ALLTOALLV || a->operation == GROUP_ALLGATHERV)
         return true; /* the resulting sizes may be equal */
-    if ((sim_is_rooted(a->operation) || a->operation == SIM_MESSAGES) && a->root != b->root)
+    if ((sim_is_rooted(a->operation) || sim_is_message(a->operation)) && a->root != b->root)
         return false;
     if (reduces && (a->type != b->type || a->operator!= b->operator))
         return false;
     return a->operation == GROUP_REDUCE_SCATTER || a->size == b->size;
-}
-
-/* Without the links that the group avoids, this part is not connected at some node: all programs leave out its
- * calls. */
-static void leave_out(struct program *p, uint32_t part)
-{
-    const struct sim_programs_setup *set = &p->all->set;
-    struct sim_made *refused = p->made;
-
-    p->made = refused->next;
-    sim_made_free(refused);
-    p->under_way--;
-    p->completed++;
-    for (uint32_t i = 0; i < set->calls; i++)
-        if (!p->has_called[i] && set->call[i].part == part) {
-            p->has_called[i] = true;
-            p->calls++;
-            p->completed++;
-        }
 }
 
 /* The call that the program makes by mistake instead of this one. */
@@ -656,48 +653,6 @@ static void take_mistake(struct program *p, struct sim_made *m)
     p->mistake.operation = 0;
 }
 
-static void is_refused(struct program *p, const struct group_call *call, uint32_t index,
-                       const struct error *e)
-{
-    struct sim_programs *all = p->all;
-
-    if (call->operation == GROUP_PART && e->code == ERROR_LINK && sim_harms(all->sim) > 0) {
-        all->left_out |= UINT64_C(1) << call->part % 64;
-        leave_out(p, call->part);
-        return;
-    }
-    if ((e->code != ERROR_MEMORY || sim_harms(all->sim) == 0) && !sim_has_lied(all->sim))
-        sim_violated(all->sim, "calls", "node %u: call %u is refused: %s", p->rank, index, e->text);
-    p->gives_up = true;
-}
-
-/* Returns how many members a message goes forward. */
-uint32_t sim_message_distance(const struct sim_call *call, uint32_t members)
-{
-    return 1 + call->root % (members - 1);
-}
-
-static void send_messages(struct program *p, struct sim_made *m, const struct group_call *call)
-{
-    const struct sim_team team = sim_team_of(p, call->part);
-    const uint32_t distance = sim_message_distance(&m->call, team.size);
-    const bool first = chance_below(&p->all->chance, 2) == 0;
-    struct error e;
-
-    m->left = 2;
-    for (unsigned i = 0; i < 2 && !p->gives_up; i++) {
-        const bool sends = (i == 0) == first;
-        const struct member_message message = {
-            .sends = sends,
-            .peer = (team.rank + (sends ? distance : team.size - distance)) % team.size,
-            .tag = m->call.root,
-            .area = sends ? call->send : call->receive,
-            .timeout_ns = call->timeout_ns};
-        if (group_message(p->group, &message, m->index, &e) != 0)
-            is_refused(p, call, m->index, &e);
-    }
-}
-
 /* Makes this call. */
 static void sim_program_call(struct program *p, uint32_t index)
 {
@@ -712,7 +667,7 @@ static void sim_program_call(struct program *p, uint32_t index)
     if (m->call.timeout > 0) /* the mistake may have no effect */
         sim_programs_disturb(all);
     sim_made_prepare(p, m, &s, &call);
-    if (all->set.careless && m->call.operation != SIM_MESSAGES &&
+    if (all->set.careless && !sim_is_message(m->call.operation) &&
         chance_below(&all->chance, 8) == 0)
         call_wrongly(p, &call, sim_team_of(p, call.part).size);
     m->next = p->made;
@@ -722,9 +677,11 @@ static void sim_program_call(struct program *p, uint32_t index)
     p->has_called[index] = true;
     all->moved_at = sim_now(all->sim);
     if (m->call.operation == SIM_MESSAGES)
-        send_messages(p, m, &call);
+        sim_program_send(p, m, &call);
+    else if (m->call.operation == SIM_GATHERED)
+        sim_program_gather(p, m, &call);
     else if (group_call(p->group, &call, m->index, &e) != 0)
-        is_refused(p, &call, m->index, &e);
+        sim_program_refused(p, &call, m->index, &e);
 }
 
 /* Random calls for programs. */

@@ -14,6 +14,7 @@ struct sim_call {
     enum reduction_operator operator;
     uint64_t size; /* bytes of a block, or elements */
     bool in_place;
+    bool any; /* SIM_MESSAGES: some members receive from any member */
     uint64_t timeout;
     uint64_t late; /* time after which a program is told whom the call waits for; 0: never */
     struct data_kind data; /* what programs say about their data */
@@ -30,7 +31,9 @@ struct sim_call sim_any_call(struct chance *c, const struct torus *t);
 
 /* As an operation of the whole group: each member sends `size` bytes with tag `root` to the member `root` + 1 behind it,
  * modulo the number of members less one, and receives as many from the member as far before it. */
-#define SIM_MESSAGES ((enum group_operation)18)
+#define SIM_MESSAGES ((enum group_operation)20)
+/* The same, but all others send to member `root`, which receives from any member. */
+#define SIM_GATHERED ((enum group_operation)21)
 
 struct sim_programs;
 

@@ -25,7 +25,8 @@ static void draw(struct sim *sim, struct sim_call *call)
             call[i] = sim_any_call(sim_chance(sim), sim_torus(sim));
         else
             call[i] = (struct sim_call){
-                .operation = SIM_MESSAGES,
+                .operation = group_any(sim, 4) == 0 ? SIM_GATHERED : SIM_MESSAGES,
+                .any = group_any(sim, 2) == 0,
                 .size = sizes[group_any(sim, sizeof sizes / sizeof sizes[0])] + group_any(sim, 3),
                 .root = group_any(sim, group_any(sim, 2) == 0 ? 2 : sim_torus(sim)->nodes)};
     }
@@ -147,6 +148,56 @@ SIM_SEED_TEST(seeds, sim_of(seed), a_member_that_has_left_is_named)
     sim_program_leave(programs, who);
     (void)snprintf(words, sizeof words, "member %u has left the group", who);
     group_check_failed(sim, programs, nodes - 1, 5 * SECONDS, ERROR_USAGE, words);
+    sim_programs_free(programs);
+}
+
+static bool first_waits(struct sim *sim, void *context)
+{
+    bool open = sim_program_state(context, 0).calls == 1;
+
+    for (uint32_t rank = 1; rank < sim_torus(sim)->nodes; rank++)
+        open = open && sim_program_state(context, rank).open;
+    return open;
+}
+
+/* All members but one leave, before or after it waits for a message from any of them. */
+SIM_SEED_TEST(seeds, sim_of(seed), nobody_is_left_to_send)
+{
+    const struct sim_call call = {.operation = SIM_GATHERED};
+    const uint32_t nodes = sim_torus(sim)->nodes;
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = &call, .calls = 1, .seed = seed, .depth = 1, .stay = true};
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+
+    for (uint32_t rank = 1; rank < nodes; rank++)
+        sim_program_stop(programs, rank);
+    assert_true(sim_run(sim, 10 * SECONDS, first_waits, programs));
+    for (uint32_t rank = 1; rank < nodes; rank++) {
+        sim_program_leave(programs, rank);
+        if (seed % 3 == 0)
+            sim_pass(sim, 100 * MILLISECONDS);
+        if (rank + 1 < nodes && sim_program_error(programs, 0)->code != ERROR_NONE)
+            sim_violated(sim, "messages", "failed too early: %s",
+                         sim_program_error(programs, 0)->text);
+    }
+    group_check_failed(sim, programs, 1, 5 * SECONDS, ERROR_USAGE,
+                       "all other members have left the group, member 0 waits");
+    sim_programs_free(programs);
+}
+
+/* A message from any member does not arrive. */
+SIM_SEED_TEST(seeds, sim_of(seed), late_messages_from_any_fail)
+{
+    const struct sim_call call = {
+        .operation = SIM_GATHERED, .size = 100, .timeout = 500 * MILLISECONDS};
+    const uint32_t nodes = sim_torus(sim)->nodes;
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = &call, .calls = 1, .seed = seed, .depth = 1, .stay = true};
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+
+    sim_program_stop(programs, nodes - 1);
+    group_check_failed(sim, programs, nodes, 10 * SECONDS, ERROR_TIMEOUT,
+                       "from any member with tag 1000 has not arrived in time");
     sim_programs_free(programs);
 }
 

@@ -353,6 +353,35 @@ static void check_messages(uint8_t *from, uint8_t *to, unsigned round, bool in_p
     OK(torus_call_wait(sent, &self.error));
 }
 
+/* All members send to one, which receives from any of them. */
+static void check_any(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
+{
+    const uint32_t root = (uint32_t)checked_chance(self.size), others = self.size - 1;
+    const size_t bytes = draw_size() % (CHECKED_ROOM / self.size);
+    struct torus_call *call[self.size];
+    uint32_t sender[self.size];
+
+    if (self.rank != root) {
+        checked_write_block(from, self.rank, root, bytes, round);
+        OK(torus_send(self.group, from, bytes, root, round, &self.error));
+        return;
+    }
+    for (uint32_t i = 0; i < others; i++) {
+        OK(torus_start_receive_any(self.group, to + i * bytes, bytes, round, &sender[i], &call[i],
+                                   &self.error));
+        if (!in_place)
+            OK(torus_call_wait(call[i], &self.error));
+    }
+    for (uint32_t i = 0; in_place && i < others; i++)
+        OK(torus_call_wait(call[i], &self.error));
+    for (uint32_t i = 0; i < others; i++)
+        checked_block("message from any member", to + i * bytes, sender[i], root, bytes, round);
+    for (uint32_t i = 0; i < others; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (sender[i] == sender[j])
+                checked_wrong("message that has been received twice", i);
+}
+
 static void check_barrier(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
     OK(torus_barrier(self.group, &self.error));
@@ -367,7 +396,7 @@ static void checked_operation(uint8_t *const plain[2], uint8_t *const shared[2],
     static operation *const operations[] = {
         check_alltoall,  check_alltoallv,      check_allgather, check_allgatherv, check_broadcast,
         check_allreduce, check_reduce_scatter, check_several,   check_reduce,     check_barrier,
-        check_gather,    check_messages,       check_scatter,   check_rooted,
+        check_gather,    check_messages,       check_scatter,   check_rooted,     check_any,
     };
     uint64_t what = checked_chance(sizeof operations / sizeof operations[0]);
     uint64_t where = checked_chance(4);

@@ -251,13 +251,24 @@ def messages():
             g.send(np.arange(5), g.size - 1)
         elif g.rank == g.size - 1:
             equal(g.recv(np.zeros(5, int), 0), np.arange(5))
+        if g.rank == 0:
+            given = np.zeros((g.size - 1, 3))
+            senders = [g.recv_any(given[i]) for i in range(g.size - 1)]
+            assert sorted(senders) == list(range(1, g.size))
+            equal(given, np.repeat(np.array(senders, float), 3).reshape(-1, 3))
+        else:
+            g.send(np.full(3, float(g.rank)), 0)
         row = g.part(1)
+        if row.rank == 1:
+            assert row.start_recv_any(np.zeros(2, int), 2 ** 55).wait() == 0
+        elif row.rank == 0:
+            row.send(np.zeros(2, int), 1, 2 ** 55)
         if row.rank == 0:
             row.send(np.array([g.rank]), 1)
         elif row.rank == 1:
             equal(row.recv(np.zeros(1, int), 0), np.array([g.nodes[row.nodes[0]]]))
         raises(ValueError, g.send, np.zeros(1), g.size, text='there is no member')
-        raises(ValueError, g.send, np.zeros(1), after, 2 ** 32, text='not a tag')
+        raises(ValueError, g.send, np.zeros(1), after, 2 ** 56, text='not a tag')
         raises(TorusError, g.send, np.zeros(1), g.rank, text='cannot send itself')
         raises(TypeError, g.recv, [0], after, text='list')
 

@@ -402,11 +402,15 @@ static void end_first(struct group *g, const struct error *e)
 {
     struct queued *q = g->first;
     uint64_t name = q->name;
+    const bool from_any = q->call.operation == (enum group_operation)GROUP_RECEIVE &&
+                          q->call.root == GROUP_ANY_MEMBER;
 
     g->first = q->next;
     if (e == NULL)
         carry_out(q);
     free_queued(q);
+    if (from_any && e == NULL)
+        g->client.received(g->client.context, name, STANDIN_SENDER);
     g->client.called(g->client.context, name, e);
 }
 

@@ -6,6 +6,8 @@
 #include "daemon/lib/schedule/torus.h"
 #include "daemon/torusd/group/group.h"
 
+#define STANDIN_SENDER 5u /* of messages that are received from any member */
+
 struct groups {
     struct torus torus;
     uint32_t rank;

@@ -185,23 +185,6 @@ CLIENT_GROUP_TEST(test_opening_fails)
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-CLIENT_GROUP_TEST(test_usage_of_messages)
-{
-    struct torus_group *g = client_group_open();
-    uint8_t buffer[10] = {0};
-
-    FAILS(TORUS_ERROR_USAGE, "no member 6", torus_send(g, buffer, 1, 6, 0, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "no member 9", torus_receive(g, buffer, 1, 9, 0, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "cannot send itself",
-          torus_send(g, buffer, 1, 4, 0, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "send area is NULL",
-          torus_send(g, NULL, 1, 0, 0, &client_group_error));
-    FAILS(TORUS_ERROR_USAGE, "receive area is NULL",
-          torus_receive(g, NULL, 1, 0, 0, &client_group_error));
-    assert_int_equal(client_group_daemon.groups.calls, 0);
-    torus_group_close(g);
-}
-
 CLIENT_GROUP_TEST(test_usage_of_scatter)
 {
     struct torus_group *g = client_group_open();

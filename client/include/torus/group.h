@@ -347,8 +347,11 @@ TORUS_EXPORT int torus_reduce_scatter(struct torus_group *group, const void *sen
  * - A message goes to the first receive of that member from this one with the same tag that no earlier message has gone
  *   to. So messages between two members with the same tag arrive in their order; those with different tags go their own
  *   ways. A group and its parts have tags of their own.
- * - The receiver names the sender, the tag and the size. If the sizes differ, the group fails on every node, and the error
+ * - The receiver names the sender, or takes a message from any member; and it names the tag, below 2 to the power of 56, and
+ *   the size. If the sizes differ, the group fails on every node, and the error
  *   names both members.
+ * - A receive from any member gets the message of the member of which it hears first. The other members keep theirs for
+ *   later receives. It costs each of them two short frames, so name the sender if you know it.
  * - Sending ends when the receiver has all bytes, so it waits for the receiver (as MPI_Ssend does). Two members that both
  *   send first, and then receive, wait for ever: let one of them receive first, or start both.
  * - No byte of a message leaves before the receive has been called, and daemons keep no copies of messages. What is on its
@@ -356,16 +359,21 @@ TORUS_EXPORT int torus_reduce_scatter(struct torus_group *group, const void *sen
  *   member together. A receiver that is late costs the nodes between no memory.
  * - Links that go down are avoided as in other calls; what was on its way is sent again.
  * - If a program dies or a node goes down, the group fails, and the error names it. A member that has left the group is
- *   named, too. A timeout (torus_group_set_timeout()) fails the group when a message has not arrived in time.
+ *   named, too; a
+ *   receive from any member fails the group when all others have left. A timeout (torus_group_set_timeout()) fails the group when a message has not arrived in time.
  *
  * All nodes need version 14.7 of the peer protocol; otherwise the calls fail with _REFUSED. A member cannot send itself a
  * message (_USAGE). */
 
 /* MPI_Ssend and MPI_Recv: sends `bytes` bytes at `data` to member `to`, and receives as many from member `from`. */
 TORUS_EXPORT int torus_send(struct torus_group *group, const void *data, size_t bytes, uint32_t to,
-                            uint32_t tag, struct torus_error *error);
+                            uint64_t tag, struct torus_error *error);
 TORUS_EXPORT int torus_receive(struct torus_group *group, void *data, size_t bytes, uint32_t from,
-                               uint32_t tag, struct torus_error *error);
+                               uint64_t tag, struct torus_error *error);
+
+/* MPI_Recv with MPI_ANY_SOURCE: receives `bytes` bytes from any other member, and sets *from to its number. */
+TORUS_EXPORT int torus_receive_any(struct torus_group *group, void *data, size_t bytes,
+                                   uint64_t tag, uint32_t *from, struct torus_error *error);
 
 /* Describes the data of the next call on the group or part, so that members with different data do not take it for
  * equal because it has equally many bytes. `type` names the type of the elements, in any words that all members use
@@ -436,11 +444,15 @@ TORUS_EXPORT int torus_start_reduce_scatter(struct torus_group *group, const voi
 
 /* Messages may end in any order. */
 TORUS_EXPORT int torus_start_send(struct torus_group *group, const void *data, size_t bytes,
-                                  uint32_t to, uint32_t tag, struct torus_call **call,
+                                  uint32_t to, uint64_t tag, struct torus_call **call,
                                   struct torus_error *error);
 TORUS_EXPORT int torus_start_receive(struct torus_group *group, void *data, size_t bytes,
-                                     uint32_t from, uint32_t tag, struct torus_call **call,
+                                     uint32_t from, uint64_t tag, struct torus_call **call,
                                      struct torus_error *error);
+/* *from is set when torus_call_wait() or torus_call_test() has ended the call with success. */
+TORUS_EXPORT int torus_start_receive_any(struct torus_group *group, void *data, size_t bytes,
+                                         uint64_t tag, uint32_t *from, struct torus_call **call,
+                                         struct torus_error *error);
 
 /* Waits until the call has ended, and frees it. Returns 0 if the call has succeeded, or -1 with *error. */
 TORUS_EXPORT int torus_call_wait(struct torus_call *call, struct torus_error *error);

@@ -368,11 +368,29 @@ static void write_counts(uint64_t *to, const struct call_setup *o, const struct 
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
+/* Returns the number in this group or part of the member that has this number in the whole group. */
+static uint32_t number_here(const struct torus_group *g, uint32_t member)
+{
+    const struct group_session *s = g->session;
+    uint32_t number = 0, factor = 1;
+
+    if (!g->is_part)
+        return member;
+    for (unsigned d = s->dims; d-- > 0; member /= s->size[d])
+        if ((g->dimensions >> d & 1) != 0) {
+            number += member % s->size[d] * factor;
+            factor *= s->size[d];
+        }
+    return number;
+}
+
 /* Returns whether the call has ended. If it has just ended, stores its error and frees its slot. */
 static bool call_has_ended(struct torus_call *c)
 {
     if (!c->ended && link_has_ended(&c->group->session->link, c->number, &c->error)) {
         c->ended = true;
+        if (c->sender != NULL && c->error.code == 0)
+            *c->sender = number_here(c->group, link_sender(&c->group->session->link, c->number));
         c->group->session->slot[c->number % PROGRAM_CALLS] = NULL;
     }
     return c->ended;
@@ -501,6 +519,7 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
         return -1;
     }
     c->number = s->link.submitted;
+    c->sender = operation->sender;
     fill_request(&link_next_slot(&s->link)->request, c, operation, &send, &receive);
     s->slot[c->number % PROGRAM_CALLS] = c;
     link_submit(&s->link);

@@ -73,6 +73,7 @@ struct torus_call {
     /* If the call succeeds, `from` in the lease is copied to this area of the program. */
     struct group_area out;
     const uint8_t *from;
+    uint32_t *sender; /* where the sender of a message from any member is told; NULL: other calls */
 };
 
 /* A call to be started. */
@@ -90,6 +91,7 @@ struct call_setup {
     uint32_t one;
     /* The sizes of the blocks that the daemon is told; NULL: those of the areas. */
     const size_t *counts;
+    uint32_t *sender; /* as in struct torus_call */
 };
 
 /* Starts a call. Returns 0 with *call, which the program ends, or -1 with *e. */

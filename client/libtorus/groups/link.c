@@ -429,6 +429,11 @@ bool link_has_ended(const struct program_link *link, uint32_t number, struct tor
     return true;
 }
 
+uint32_t link_sender(const struct program_link *link, uint32_t number)
+{
+    return link->page->slot[number % PROGRAM_CALLS].from;
+}
+
 bool link_is_late(const struct program_link *link, uint32_t number, char *whom, size_t size)
 {
     const struct program_slot *slot = &link->page->slot[number % PROGRAM_CALLS];

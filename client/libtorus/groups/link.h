@@ -74,6 +74,8 @@ struct program_slot *link_next_slot(struct program_link *link);
 void link_submit(struct program_link *link);
 /* Returns whether call `number` has ended. If so, *e is the error of the call, or has code 0. */
 bool link_has_ended(const struct program_link *link, uint32_t number, struct torus_error *e);
+/* Returns the member that has sent the message of call `number`, which has received it from any member, and has ended. */
+uint32_t link_sender(const struct program_link *link, uint32_t number);
 /* Returns whether call `number` is under way and late, so that the daemon has named the nodes that it waits for. If
  * so, copies this text to `whom`. */
 bool link_is_late(const struct program_link *link, uint32_t number, char *whom, size_t size);

@@ -281,8 +281,20 @@ static uint32_t number_in_whole(const struct torus_group *group, uint32_t member
 }
 
 /* Starts sending or receiving `area`. The daemon knows members of the whole group only; parts have tags of their own. */
-static int start_message(struct torus_group *group, struct call_setup *o, uint32_t member,
-                         uint32_t tag, struct torus_call **call, struct torus_error *e)
+static int start_message(struct torus_group *group, struct call_setup *o, uint64_t tag,
+                         struct torus_call **call, struct torus_error *e)
+{
+    *call = NULL;
+    if (tag >= GROUP_TAGS)
+        return fail(e, TORUS_ERROR_USAGE, "%llu is not a tag: tags are below 2 to the power of 56",
+                    (unsigned long long)tag);
+    o->request.counts_offset = (group->is_part ? group->dimensions * GROUP_TAGS : 0) | tag;
+    return group_start(group, o, call, e);
+}
+
+/* The same to or from this member. */
+static int start_with(struct torus_group *group, struct call_setup *o, uint32_t member,
+                      uint64_t tag, struct torus_call **call, struct torus_error *e)
 {
     *call = NULL;
     if (check_root(group, member, e) != 0)
@@ -290,25 +302,40 @@ static int start_message(struct torus_group *group, struct call_setup *o, uint32
     if (member == group->rank)
         return fail(e, TORUS_ERROR_USAGE, "a member cannot send itself a message");
     o->request.root = number_in_whole(group, member);
-    o->request.counts_offset = (group->is_part ? (uint64_t)group->dimensions << 32 : 0) | tag;
-    return group_start(group, o, call, e);
+    return start_message(group, o, tag, call, e);
 }
 
 int torus_start_send(struct torus_group *group, const void *data, size_t bytes, uint32_t to,
-                     uint32_t tag, struct torus_call **call, struct torus_error *error)
+                     uint64_t tag, struct torus_call **call, struct torus_error *error)
 {
     struct call_setup o = {.request.operation = GROUP_SEND, .send = piece(data, bytes)};
 
-    return start_message(group, &o, to, tag, call, error);
+    return start_with(group, &o, to, tag, call, error);
 }
 
 int torus_start_receive(struct torus_group *group, void *data, size_t bytes, uint32_t from,
-                        uint32_t tag, struct torus_call **call, struct torus_error *error)
+                        uint64_t tag, struct torus_call **call, struct torus_error *error)
 {
     struct call_setup o = {
         .request.operation = GROUP_RECEIVE, .receive = piece(data, bytes), .output = bytes};
 
-    return start_message(group, &o, from, tag, call, error);
+    return start_with(group, &o, from, tag, call, error);
+}
+
+int torus_start_receive_any(struct torus_group *group, void *data, size_t bytes, uint64_t tag,
+                            uint32_t *from, struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_RECEIVE_ANY,
+                           .receive = piece(data, bytes),
+                           .output = bytes,
+                           .sender = from};
+
+    *call = NULL;
+    if (group->size == 1)
+        return fail(error, TORUS_ERROR_USAGE, "there is no other member to receive from");
+    if (from == NULL)
+        return fail(error, TORUS_ERROR_USAGE, "`from` is NULL");
+    return start_message(group, &o, tag, call, error);
 }
 
 /* ---- Reducing -------------------------------------------------------------------------------- */
@@ -465,16 +492,22 @@ int torus_barrier(struct torus_group *group, struct torus_error *error)
     return ENDED(torus_start_barrier(group, &call, error), error);
 }
 
-int torus_send(struct torus_group *group, const void *data, size_t bytes, uint32_t to, uint32_t tag,
+int torus_send(struct torus_group *group, const void *data, size_t bytes, uint32_t to, uint64_t tag,
                struct torus_error *error)
 {
     return ENDED(torus_start_send(group, data, bytes, to, tag, &call, error), error);
 }
 
-int torus_receive(struct torus_group *group, void *data, size_t bytes, uint32_t from, uint32_t tag,
+int torus_receive(struct torus_group *group, void *data, size_t bytes, uint32_t from, uint64_t tag,
                   struct torus_error *error)
 {
     return ENDED(torus_start_receive(group, data, bytes, from, tag, &call, error), error);
+}
+
+int torus_receive_any(struct torus_group *group, void *data, size_t bytes, uint64_t tag,
+                      uint32_t *from, struct torus_error *error)
+{
+    return ENDED(torus_start_receive_any(group, data, bytes, tag, from, &call, error), error);
 }
 
 int torus_allreduce(struct torus_group *group, const void *send, void *receive, size_t count,

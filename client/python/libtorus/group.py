@@ -515,6 +515,16 @@ class Group:
         return self._start('receive', address_of(out), out.nbytes, self._checked_root(source), self._checked_tag(tag),
                            result=lambda: out, kept=out)
 
+    def recv_any(self, out: Array, tag: Integer = 0) -> int:
+        """Receives as recv(), but from any other member, and returns its number."""
+        return self.start_recv_any(out, tag).wait()
+
+    def start_recv_any(self, out: Array, tag: Integer = 0) -> Call[int]:
+        check_output(out)
+        source = ctypes.c_uint32()
+        return self._start('receive_any', address_of(out), out.nbytes, self._checked_tag(tag), source,
+                           result=lambda: source.value, kept=(out, source))
+
     # --- helpers ---
 
     def _pointer(self):
@@ -540,8 +550,8 @@ class Group:
 
     def _checked_tag(self, tag):
         tag = integer(tag, 'tag')
-        if not 0 <= tag < 2 ** 32:
-            raise ValueError(f'{tag} is not a tag: tags are 0 to {2 ** 32 - 1}')
+        if not 0 <= tag < 2 ** 56:
+            raise ValueError(f'{tag} is not a tag: tags are 0 to {2 ** 56 - 1}')
         return tag
 
     def _check_first(self, array):

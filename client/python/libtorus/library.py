@@ -20,7 +20,7 @@ class Options(ctypes.Structure):
 
 
 GROUP = CALL = _ARRAY = ctypes.c_void_p
-_SIZE, _U32, _INT = ctypes.c_size_t, ctypes.c_uint32, ctypes.c_int
+_SIZE, _U32, _U64, _INT = ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
 _SIZES = ctypes.POINTER(ctypes.c_size_t)
 
 # The parameters of torus_start_X() after the group and before the call.
@@ -33,8 +33,9 @@ _STARTS = {
     'gatherv': [_ARRAY, _SIZE, _ARRAY, _SIZES, _SIZES, _U32],
     'scatter': [_ARRAY, _ARRAY, _SIZE, _U32],
     'scatterv': [_ARRAY, _SIZES, _SIZES, _ARRAY, _SIZE, _U32],
-    'send': [_ARRAY, _SIZE, _U32, _U32],
-    'receive': [_ARRAY, _SIZE, _U32, _U32],
+    'send': [_ARRAY, _SIZE, _U32, _U64],
+    'receive': [_ARRAY, _SIZE, _U32, _U64],
+    'receive_any': [_ARRAY, _SIZE, _U64, ctypes.POINTER(_U32)],
     'broadcast': [_ARRAY, _SIZE, _U32],
     'barrier': [],
     'allreduce': [_ARRAY, _ARRAY, _SIZE, _INT, _INT],

@@ -275,7 +275,7 @@ static enum group_client_wait waits_for(void *context)
 
 static void open_group(struct agent *a)
 {
-    const struct group_client client = {a, on_opened, on_called, on_ended, NULL, waits_for};
+    const struct group_client client = {a, on_opened, on_called, on_ended, NULL, waits_for, NULL};
     const struct group_options options = {.name = a->name,
                                           .shrink = a->request.shrink,
                                           .wait = a->request.wait,

@@ -22,14 +22,14 @@ bool group_call_late(struct group *g, const struct call *c, const char *whom)
     return true;
 }
 
-void group_message_complete(struct group *g, uint64_t name, uint64_t bytes_sent,
+void group_message_complete(struct group *g, const struct completion *done, uint64_t bytes_sent,
                             uint64_t bytes_received)
 {
     struct error e;
 
     if (g->completions == g->room) {
         size_t room = g->room == 0 ? 16 : 2 * g->room;
-        uint64_t *completed = reallocarray(g->completed, room, sizeof *completed);
+        struct completion *completed = reallocarray(g->completed, room, sizeof *completed);
         if (completed == NULL) {
             (void)error_set(&e, ERROR_MEMORY, "out of memory for a call");
             session_fail(g->session, &e);
@@ -38,7 +38,7 @@ void group_message_complete(struct group *g, uint64_t name, uint64_t bytes_sent,
         g->completed = completed;
         g->room = room;
     }
-    g->completed[g->completions++] = name;
+    g->completed[g->completions++] = *done;
     g->calls_done++;
     g->bytes_sent += bytes_sent;
     g->bytes_received += bytes_received;
@@ -50,7 +50,9 @@ void group_message_complete(struct group *g, uint64_t name, uint64_t bytes_sent,
 
 void group_call_complete(struct group *g, const struct call *c)
 {
-    group_message_complete(g, c->name, c->blocks.bytes_out, c->blocks.bytes_in);
+    const struct completion done = {c->name, GROUP_ANY_MEMBER};
+
+    group_message_complete(g, &done, c->blocks.bytes_out, c->blocks.bytes_in);
 }
 
 struct group *groups_join(struct groups *groups, struct session *s)

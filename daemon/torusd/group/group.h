@@ -12,6 +12,7 @@
  *     session.c           the engine of a group: frames in, frames out, what its program calls
  *     relay.c             groups of some nodes: what each node passes on
  *     messages.c          messages between two members
+ *     message_*.c         the same: its two sides, and on which paths their frames go
  *     late.c              late calls: which nodes have not made them, or have called differently
  *     restart.c           when links have gone down: which calls are made again
  *     calls.c             when a call starts, what it waits for, its rounds, when it is complete
@@ -52,6 +53,9 @@ struct group_client {
     void (*late)(void *context, uint64_t call, const char *text);
     /* NULL, or tells why the client makes no call now, for traces. NULL: its calls are those of a program. */
     enum group_client_wait (*waits)(void *context);
+    /* Called before called() for a message from GROUP_ANY_MEMBER, with the number of the member that has sent it. NULL: the
+     * client receives no such messages. It must not close the group. */
+    void (*received)(void *context, uint64_t call, uint32_t from);
 };
 
 struct groups; /* the groups of one node; core_groups() */
@@ -86,10 +90,14 @@ uint32_t group_missing(const struct group *group, char *list, size_t size);
  * root or part is invalid; the call then does not count, and the group continues. */
 int group_call(struct group *group, const struct group_call *call, uint64_t name, struct error *e);
 
+#define GROUP_ANY_MEMBER UINT32_MAX
+
 /* A program's message to another member, or from it. */
 struct member_message {
     bool sends;
-    uint32_t peer; /* number of the other member */
+    uint32_t peer; /* number of the other member; a receive: or GROUP_ANY_MEMBER */
+    uint32_t
+        part; /* of GROUP_ANY_MEMBER: one of the members of the part with these dimensions; 0: of all */
     uint64_t tag;
     struct program_area area; /* the bytes; both members name the same number */
     uint64_t timeout_ns;      /* 0: none */
@@ -97,7 +105,7 @@ struct member_message {
 
 /* Begins a message; called() reports its end under this `name`: for the receiver when all bytes have arrived, for the
  * sender when the receiver has said so. Messages between two members with one tag are received in the order in which they
- * were sent. If the sizes of the two members differ, the group fails. Returns as group_call() does. */
+ * were sent. A receive from any member receives from the member whose message is known first. If the sizes of the two members differ, the group fails. Returns as group_call() does. */
 int group_message(struct group *group, const struct member_message *message, uint64_t name,
                   struct error *e);
 

@@ -212,7 +212,9 @@ static bool tell_program(struct groups *groups, struct group *g)
             return false;
         if (told == g->completions)
             break;
-        client.called(client.context, g->completed[told++], NULL);
+        if (g->completed[told].from != GROUP_ANY_MEMBER && client.received != NULL)
+            client.received(client.context, g->completed[told].name, g->completed[told].from);
+        client.called(client.context, g->completed[told++].name, NULL);
     }
     g->completions = 0;
     return true;

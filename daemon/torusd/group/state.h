@@ -20,6 +20,12 @@ struct groups_totals {
     uint64_t calls, calls_done, bytes_sent, bytes_received;
 };
 
+struct completion {
+    uint64_t name;
+    uint32_t
+        from; /* of a message from any member: who has sent it; GROUP_ANY_MEMBER: another call */
+};
+
 struct group {
     struct group *next;
     struct groups *groups;
@@ -41,7 +47,7 @@ struct group {
     bool late_due;       /* its program must be told which members a call waits for */
     uint64_t late;
     char late_text[200];
-    uint64_t *completed; /* names of complete calls that its program must be told of */
+    struct completion *completed; /* complete calls that its program must be told of */
     size_t completions, room;
     uint64_t calls, calls_done, bytes_sent, bytes_received;
     struct group_carrier carried;
@@ -64,7 +70,7 @@ void group_is_open(struct group *g);
 /* Notes that a call is complete; its program is told later. If there is no memory for that, the session fails. */
 void group_call_complete(struct group *g, const struct call *c);
 /* The same for a message, with its bytes. */
-void group_message_complete(struct group *g, uint64_t name, uint64_t bytes_sent,
+void group_message_complete(struct group *g, const struct completion *done, uint64_t bytes_sent,
                             uint64_t bytes_received);
 /* Notes that a call waits for other members, "node 3 has not called it"; its program is told later. Returns
  * false if the program must be told of another late call first. */
@@ -115,8 +121,10 @@ struct session {
     char id[EXCHANGE_ID_SIZE]; /* id of the exchange's first attempt */
     struct census census;
     struct messages *messages; /* between two members (messages.c); NULL: there were none */
-    bool attached;             /* an attempt of its exchange uses it */
-    bool begun;                /* all members have opened it once */
+    int8_t *
+        towards; /* by node: this node's port on the path of messages, or -1; NULL: not found yet */
+    bool attached; /* an attempt of its exchange uses it */
+    bool begun;    /* all members have opened it once */
     bool running, left;
     bool over; /* all members have left it */
     bool due;  /* its exchange must check it */

@@ -86,7 +86,9 @@ static int take_message(const struct program *p, const struct program_request *r
                         struct error *e)
 {
     struct member_message message = {.sends = r->operation == GROUP_SEND,
-                                     .peer = r->root,
+                                     .peer = r->operation == GROUP_RECEIVE_ANY ? GROUP_ANY_MEMBER
+                                                                               : r->root,
+                                     .part = r->part,
                                      .tag = r->counts_offset,
                                      .timeout_ns = r->timeout_ns};
     const int found =
@@ -114,7 +116,7 @@ static int take_call(struct program *p, const struct program_request *r, uint32_
         .data = p->version >= 2 ? r->data : (struct data_kind){0},
     };
 
-    if (r->operation == GROUP_SEND || r->operation == GROUP_RECEIVE)
+    if (r->operation >= GROUP_SEND && r->operation <= GROUP_RECEIVE_ANY)
         return take_message(p, r, number, e);
     if (!group_operation_exists(r->operation))
         return error_set(e, ERROR_USAGE, "the daemon does not know operation %u", r->operation);

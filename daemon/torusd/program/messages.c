@@ -256,6 +256,13 @@ static void on_called(void *context, uint64_t call, const struct error *e)
     program_call_ended(context, (uint32_t)call, e);
 }
 
+static void on_received(void *context, uint64_t call, uint32_t from)
+{
+    const struct program *p = context;
+
+    p->page->slot[call % PROGRAM_CALLS].from = from;
+}
+
 static void on_late(void *context, uint64_t call, const char *whom)
 {
     program_call_late(context, (uint32_t)call, whom);
@@ -296,7 +303,8 @@ static int check_name(const struct program *p, const struct program_message *m, 
 
 static int open_group(struct program *p, const struct program_message *m, struct error *e)
 {
-    const struct group_client client = {p, on_opened, on_called, on_ended, on_late, NULL};
+    const struct group_client client = {p,       on_opened, on_called,  on_ended,
+                                        on_late, NULL,      on_received};
     const uint32_t nodes = groups_torus(p->programs->set.groups)->nodes;
     char members[SPEC_MEMBERS_SIZE] = "";
     const struct group_options options = {.name = p->name,
