@@ -22,6 +22,10 @@ SANITIZERS = {
 # To find uses of the locals of a function that has returned, they are put on the heap, which takes a quarter of the
 # time of the simulator and of daemons. Only those of their tests that are marked `full` do that.
 RETURNED_FRAMES = ':detect_stack_use_after_return=1'
+# The search for leaks takes a quarter of the time of a short command. Tests start torusctl some ten thousand times, most
+# often with few commands, so only those that are marked `full` search its memory; unit/test_cli_*.c always do.
+# The sanitizer replaces %b by the name of the program.
+NO_LEAKS = f':include_if_exists={CHECKOUT}/tests/support/sanitizer/%b'
 _sanitized = None
 
 
@@ -65,6 +69,9 @@ def pytest_runtest_protocol(item):
         os.environ['TORUS_BIN'] = str(Path(item.build).resolve())
         os.environ['TORUS_WATCH_BIN'] = str(Path(item.config.getoption('--plain')).resolve())
         os.environ.update(SANITIZERS)
-        if item.get_closest_marker('full') or (getattr(item, 'computes', False) and not re.match('test_sim|swarm', item.name)):
+        full = item.get_closest_marker('full')
+        if not full:
+            os.environ['ASAN_OPTIONS'] += NO_LEAKS
+        if full or (getattr(item, 'computes', False) and not re.match('test_sim|swarm', item.name)):
             os.environ['ASAN_OPTIONS'] += RETURNED_FRAMES
     yield
