@@ -118,8 +118,7 @@ TEST(rated_loads_are_close_to_the_least)
 {
     double worst = 0, lowest = 1;
 
-    const size_t step = getenv("TORUS_FULL") != NULL ? 1 : 3;
-    for (size_t i = 0; i < sizeof rated_loads / sizeof rated_loads[0]; i += step) {
+    for (size_t i = 0; i < sizeof rated_loads / sizeof rated_loads[0]; i += one_in(3)) {
         const char *dims = rated_loads[i].dims, *without = rated_loads[i].without;
         const char *rates = rated_loads[i].rates;
         double least = rated_loads[i].least;
@@ -173,7 +172,7 @@ TEST(large_rated)
                                            {"16x16", "", "3:+0=0.1,200:-1=0.4"},
                                            {"40", "", "5:+0=0.5"}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i += one_in(2)) {
         struct detour *detour = find_rated(cases[i][0], cases[i][1], cases[i][2]);
         assert_non_null(detour);
         double load = check(detour), bound = detour_bound(detour);

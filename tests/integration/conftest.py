@@ -65,6 +65,7 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker('full')
             if BROWSER_OBSTACLE:
                 item.add_marker(pytest.mark.skip(reason=BROWSER_OBSTACLE))
+        item.whole = 'computed' in getattr(item, 'fixturenames', ())
         # Ranks of MPI programs wait by computing.
         if item.path.stem.startswith('test_mpi'):
             item.computes, item.unit = True, item.path.stem

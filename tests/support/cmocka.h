@@ -18,6 +18,9 @@ struct test {
     struct CMUnitTest unit;
 };
 
+/* With scripts/test --full 1, otherwise n: tests take one in that many of their cases. */
+size_t one_in(size_t n);
+
 /* TEST(name) { ... } is a test. The last argument of each macro here is the name of the test. */
 #define TEST(name) TEST_WITH(NULL, NULL, name)
 

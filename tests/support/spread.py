@@ -6,7 +6,7 @@ the next unit of work: the tests of a file that share a fixture of the file, or 
 A machine with few processors is busy with two kinds of tests: those that mostly wait, and programs that compute, and
 sometimes wait for the disk. The latter run at a low priority, two more at a time than there are processors. Tests that measure links run at the
 end, when nothing else does. An item says what it is: `item.computes`, `item.quiet`, `item.unit` (tests with the same
-one stay together).
+one stay together), `item.whole` (so do all of the unit, however many they are: what they share takes long to make).
 """
 
 import os
@@ -57,8 +57,9 @@ def units(items):
     result = []
     for indices in made.values():
         first = items[indices[0]]
-        for begin in range(0, len(indices), MOST_IN_UNIT):
-            result.append(Unit(indices[begin:begin + MOST_IN_UNIT], getattr(first, 'computes', False),
+        most = len(indices) if getattr(first, 'whole', False) else MOST_IN_UNIT
+        for begin in range(0, len(indices), most):
+            result.append(Unit(indices[begin:begin + most], getattr(first, 'computes', False),
                                getattr(first, 'quiet', False)))
     return result
 
