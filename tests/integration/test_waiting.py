@@ -97,11 +97,9 @@ def test_waiting_for_nothing_ends(one_processor):
 
 
 def test_input_and_output_of_a_slow_program():
-    process = subprocess.Popen(['/bin/sh', '-c', 'cat; sleep 1.5; echo end; exit 3'], text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     text = 'x' * 200000
-    assert patience.communicate(process, Patience(60), text) == (f'{text}end\n', None)
-    assert patience.wait(process, Patience(1)) == 3
+    done = patience.run(['/bin/sh', '-c', 'sleep 1.5; cat; sleep 1.5; echo end; exit 3'], input=text)
+    assert (done.stdout, done.stderr, done.returncode) == (f'{text}end\n', '', 3)
     assert patience.run(['cat'], input=text).stdout == text and patience.run(['cat']).stdout == ''
 
 

@@ -10,6 +10,7 @@ Linux measures that time for every thread (/proc/PID/task/TID/schedstat); withou
 
 import os
 import subprocess
+import tempfile
 import time
 
 from .descendants import descendants
@@ -101,15 +102,14 @@ def stretched(seconds, least=0):
     return round(max(seconds * max(1.0, want / len(os.sched_getaffinity(0))), least) * SLOWNESS, 1)
 
 
-def communicate(process, patience, text=None):
+def communicate(process, patience):
     """process.communicate() while there is patience; then subprocess.TimeoutExpired."""
     while True:
         try:
-            return process.communicate(text, timeout=patience.pause)
+            return process.communicate(timeout=patience.pause)
         except subprocess.TimeoutExpired:
             if patience.over:
                 raise subprocess.TimeoutExpired(process.args, patience.seconds) from None
-            text = None  # the process has received it
 
 
 def wait(process, patience):
@@ -126,12 +126,14 @@ def run(command, seconds=60, input=None, **options):
     """Runs a command as subprocess.run() does, with `input` as its standard input, and captures its output as text
     unless options of subprocess.Popen say otherwise. After that many seconds it ends the command and raises
     subprocess.TimeoutExpired."""
-    options = {'stdin': subprocess.DEVNULL if input is None else subprocess.PIPE, 'stdout': subprocess.PIPE,
-               'stderr': subprocess.PIPE, 'text': True, **options}
-    with subprocess.Popen(command, **options) as process:
-        try:
-            out, err = communicate(process, Patience(seconds), input)
-        except BaseException:
-            process.kill()
-            raise
+    with tempfile.TemporaryFile('w+') as given:  # through a pipe, communicate() would send it until its first pause only
+        given.write(input or '')
+        given.seek(0)
+        options = {'stdin': given, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **options}
+        with subprocess.Popen(command, **options) as process:
+            try:
+                out, err = communicate(process, Patience(seconds))
+            except BaseException:
+                process.kill()
+                raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
