@@ -312,7 +312,7 @@ static void reduce_slices(struct served_call *t, const struct combined *v, const
     scratch_free(g.blocks);
 }
 
-enum reason combine_reduce(struct served_call *t, const void *send, void *receive, int64_t count,
+enum reason combine_reduce(struct served_call *t, const void *send, void *receive, size_t count,
                            MPI_Datatype type, MPI_Op op, int root)
 {
     struct communicator *c = t->c;
@@ -325,10 +325,7 @@ enum reason combine_reduce(struct served_call *t, const void *send, void *receiv
 
     if (reason != REASON_SERVED)
         return reason;
-    if (count < 0 || root < ALL_RANKS || (root >= 0 && (uint32_t)root >= c->size) ||
-        (send == MPI_IN_PLACE && !gets))
-        return REASON_ARGUMENTS;
-    set_count(&v, c, (size_t)count);
+    set_count(&v, c, count);
     t->bytes = bytes_of(&v, v.count);
     if (count == 0)
         return served_code(t, MPI_SUCCESS);

@@ -12,8 +12,8 @@
 
 #include "client/mpi/calls/collectives.h"
 
-/* As serve_reduce() and serve_reduce_scatter(), for all operators and types of MPI. */
-enum reason combine_reduce(struct served_call *t, const void *send, void *receive, int64_t count,
+/* As serve_reduce(), which has checked count and root, and serve_reduce_scatter(), for all operators and types of MPI. */
+enum reason combine_reduce(struct served_call *t, const void *send, void *receive, size_t count,
                            MPI_Datatype type, MPI_Op op, int root);
 enum reason combine_reduce_scatter(struct served_call *t, const void *send, void *receive,
                                    const struct numbers *counts, MPI_Datatype type, MPI_Op op);

@@ -37,11 +37,11 @@ enum reason serve_reduce(struct served_call *t, const void *send, void *receive,
     struct vector v;
     int result;
 
-    if (!read_vector(&v, type, op))
-        return combine_reduce(t, send, receive, count, type, op, root);
     if (count < 0 || root < ALL_RANKS || (root >= 0 && (uint32_t)root >= c->size) ||
         (send == MPI_IN_PLACE && !gets))
         return REASON_ARGUMENTS;
+    if (!read_vector(&v, type, op))
+        return combine_reduce(t, send, receive, (size_t)count, type, op, root);
     v.count = (size_t)count;
     t->bytes = bytes_of(&v);
     if (count > 0 && (is_no_buffer(from) || (gets && is_no_buffer(receive))))
