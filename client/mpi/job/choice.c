@@ -5,18 +5,19 @@
 #define LARGE 65536    /* from here, a call may take long: it is timed later, and less often */
 
 /* Steps of timing. D: a timed call by the present way; O: by the other way, o: not timed, because the first call may
- * need memory. At "?", a clear difference ends the timing. */
-#define SCRIPT "DDoOO?OOODDD!"
-#define SCRIPT_LARGE "DDO?OODDD!"
+ * need memory. The ways take turns, so that other work on the machines disturbs both. At "?", a clear difference ends the
+ * timing. */
+#define SCRIPT "oDODO?DODODO!"
+#define SCRIPT_LARGE "DOD?ODODD!"
 
-/* Questions and timings may cost 1/500 and 1/300 of the time of all calls. */
+/* Questions may cost 1/500 of the time of all calls; the first timing that repeats another one 1/64 of the calls since
+ * then, and each further one half of that. */
 #define QUESTIONS 500u
-#define TIMINGS 300u
-#define QUESTIONS_IN_TIMING 12u /* a timing costs about as much as that many questions */
+#define TIMINGS 64u
 #define DISTANCE_LEAST 16u
 #define DISTANCE_UNKNOWN 256u
 #define DISTANCE_MOST 4096u
-#define TIMES_MOST 4u /* the distance between timings doubles that often */
+#define TIMES_MOST 6u /* the distance between timings doubles that often */
 #define NEVER UINT32_MAX
 
 unsigned choice_class(size_t bytes)
@@ -49,8 +50,9 @@ void choice_begin(struct choice *c, unsigned size_class)
     c->left = is_large(c) ? 16 : c->way == WAY_MPI ? 2 : 4;
 }
 
-static void begin_timing(struct choice *c, uint32_t changes)
+static void begin_timing(struct choice *c, uint32_t changes, bool decides)
 {
+    c->decides = decides;
     c->script = is_large(c) ? SCRIPT_LARGE : SCRIPT;
     c->samples[WAY_MPI] = c->samples[WAY_TORUS] = 0;
     c->changes = changes;
@@ -76,7 +78,8 @@ enum way choice_next(struct choice *c, struct choice_sample **sample)
 
 /* ---- Votes ----------------------------------------------------------------------------------- */
 
-/* Other work on the machines may have disturbed a timing, so the second communicator times again, and the fifth, the 17th... */
+/* Other work on the machines may have disturbed a timing, so the second communicator times again, and the fifth, the
+ * 17th... */
 static bool is_confirmed(const struct choice_known *known)
 {
     const uint32_t n = known->used;
@@ -113,9 +116,12 @@ static unsigned between(unsigned a, unsigned b)
     return a < b ? b - a : a - b;
 }
 
-/* Returns the time of a call of that many bytes, from those samples whose sizes are the most similar: of five the second
- * shortest, of fewer the shortest, because other work on the machines makes times longer, never shorter. */
-static uint64_t estimate(const struct choice_sample *sample, unsigned samples, uint64_t bytes)
+/* Which of the times of a call counts, from the shortest to the longest. */
+enum quantile { SHORTEST, MIDDLE, LONGEST };
+
+/* Returns the time of a call of that many bytes, from those samples whose sizes are the most similar. */
+static uint64_t estimate(const struct choice_sample *sample, unsigned samples, uint64_t bytes,
+                         enum quantile quantile)
 {
     uint64_t sorted[CHOICE_SAMPLES];
     unsigned nearest = UINT32_MAX, count = 0;
@@ -131,17 +137,18 @@ static uint64_t estimate(const struct choice_sample *sample, unsigned samples, u
             sorted[at] = sorted[at - 1];
         sorted[at] = sample[i].nanoseconds;
     }
-    return sorted[(count - 1) / 4];
+    return sorted[(count - 1) * quantile / LONGEST];
 }
 
 /* Sets the mean time of a call by each way, for calls of the sizes that both ways have carried out. */
-static void estimate_both(const struct choice *c, const struct choice_vote *v, uint64_t *time)
+static void estimate_both(const struct choice *c, const struct choice_vote *v,
+                          enum quantile quantile, uint64_t *time)
 {
     for (unsigned w = 0; w < WAYS; w++) {
         uint64_t sum = 0;
         for (unsigned other = 0; other < WAYS; other++)
             for (unsigned i = 0; i < c->samples[other]; i++)
-                sum += estimate(v->sample[w], c->samples[w], v->sample[other][i].bytes);
+                sum += estimate(v->sample[w], c->samples[w], v->sample[other][i].bytes, quantile);
         time[w] = 1 + sum / (c->samples[WAY_MPI] + c->samples[WAY_TORUS]);
     }
 }
@@ -151,13 +158,23 @@ static uint64_t limit(uint64_t value, uint64_t least, uint64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-static void settle(struct choice *c, enum way way, const uint64_t *time, uint64_t question)
+/* Returns how many nanoseconds longer calls take because they are timed, by the last timing. */
+static uint64_t timing_cost(const struct choice *c, enum way way, const uint64_t *time,
+                            uint64_t question)
 {
     const uint64_t chosen = time[way], other = time[way == WAY_MPI ? WAY_TORUS : WAY_MPI];
-    uint64_t cost = QUESTIONS_IN_TIMING * question;
+    unsigned samples = c->samples[WAY_MPI] + c->samples[WAY_TORUS];
 
-    if (other > chosen)
-        cost += CHOICE_SAMPLES * (other - chosen);
+    if (samples == 0) /* other communicators have timed such calls */
+        samples = 2 * CHOICE_SAMPLES;
+    /* The barrier before a timed call costs about as much as a question; there are one or two questions. */
+    return (samples + 2) * question + (samples / 2 + 1) * (other > chosen ? other - chosen : 0);
+}
+
+static void settle(struct choice *c, enum way way, const uint64_t *time, uint64_t question)
+{
+    const uint64_t cost = timing_cost(c, way, time, question);
+
     c->times = c->settled && way == c->way && c->times < TIMES_MOST ? c->times + 1 : c->times;
     if (way != c->way)
         c->times = 0;
@@ -167,9 +184,9 @@ static void settle(struct choice *c, enum way way, const uint64_t *time, uint64_
     c->time[WAY_MPI] = time[WAY_MPI];
     c->time[WAY_TORUS] = time[WAY_TORUS];
     c->distance = question == 0 ? DISTANCE_UNKNOWN
-                                : (uint32_t)limit(QUESTIONS * question / chosen, DISTANCE_LEAST,
+                                : (uint32_t)limit(QUESTIONS * question / time[way], DISTANCE_LEAST,
                                                   DISTANCE_MOST);
-    c->timed_in = limit(cost / chosen * TIMINGS, c->distance, NEVER) << c->times;
+    c->timed_in = limit(cost * TIMINGS / time[way], c->distance, NEVER) << c->times;
     c->left = c->distance;
 }
 
@@ -183,10 +200,15 @@ static enum way choose(const struct choice *c, const uint64_t *time)
     return time[WAY_TORUS] < time[WAY_MPI] - time[WAY_MPI] / 32 ? WAY_TORUS : WAY_MPI;
 }
 
-/* Whether one way takes half as long again as the other. */
-static bool is_clear(const uint64_t *time)
+/* Whether the shortest time of one way is half as long again as the longest time of the other. */
+static bool is_clear(const struct choice *c, const struct choice_vote *v)
 {
-    return time[WAY_TORUS] >= time[WAY_MPI] * 3 / 2 || time[WAY_MPI] >= time[WAY_TORUS] * 3 / 2;
+    uint64_t shortest[WAYS], longest[WAYS];
+
+    estimate_both(c, v, SHORTEST, shortest);
+    estimate_both(c, v, LONGEST, longest);
+    return shortest[WAY_TORUS] >= longest[WAY_MPI] * 3 / 2 ||
+           shortest[WAY_MPI] >= longest[WAY_TORUS] * 3 / 2;
 }
 
 /* Whether all ranks know the faster way from other communicators. */
@@ -196,19 +218,32 @@ static bool all_know(const struct choice *c, const struct choice_vote *all, enum
     return !c->settled && !all->lacks[*way] && all->known[*way] > 0;
 }
 
+/* Whether a way has been chosen before, here or on all ranks for other communicators; and which. */
+static bool has_earlier(const struct choice *c, const struct choice_vote *v, enum way *way)
+{
+    if (!c->settled)
+        return all_know(c, v, way);
+    *way = c->way;
+    return true;
+}
+
+/* A timing that contradicts an earlier one is repeated at once: of these three, one may have been disturbed. */
 static bool decide_timed(struct choice *c, const struct choice_vote *v)
 {
     uint64_t time[WAYS];
-    enum way ignored;
+    enum way chosen, earlier;
 
-    estimate_both(c, v, time);
-    for (unsigned w = 0; w < WAYS && all_know(c, v, &ignored); w++)
-        time[w] = v->known[w] < time[w] ? v->known[w] : time[w];
-    if (*c->script == '?' && !is_clear(time)) {
+    if (*c->script == '?' && !is_clear(c, v)) {
         c->script++;
         return false;
     }
-    settle(c, choose(c, time), time, v->question);
+    estimate_both(c, v, MIDDLE, time);
+    chosen = choose(c, time);
+    if (!c->decides && has_earlier(c, v, &earlier) && chosen != earlier) {
+        begin_timing(c, c->changes, true);
+        return false;
+    }
+    settle(c, chosen, time, v->question);
     return true;
 }
 
@@ -233,7 +268,7 @@ bool choice_decide(struct choice *c, const struct choice_vote *all, uint32_t cha
     if (!c->settled) {
         enum way way;
         if (!all_know(c, all, &way) || all->confirms) {
-            begin_timing(c, changes);
+            begin_timing(c, changes, false);
             return false;
         }
         c->changes = changes;
@@ -244,7 +279,7 @@ bool choice_decide(struct choice *c, const struct choice_vote *all, uint32_t cha
     if (all->changed)
         c->times = 0;
     if (all->changed || c->timed_in == 0)
-        begin_timing(c, changes);
+        begin_timing(c, changes, all->changed != 0);
     else
         c->left = c->distance;
     return false;

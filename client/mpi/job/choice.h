@@ -13,7 +13,8 @@
  * FRESH: the first calls go by the usual way for their size. A program that makes only a few calls is never timed.
  * TIMED: calls go by both ways in turn; all ranks begin a timed call together, and its time is that of the slowest
  * rank. SETTLED: calls go by the faster way. From time to time the ranks ask whether the torus has changed; then, and
- * after many more calls, both ways are timed again. */
+ * after many more calls, both ways are timed again. Other work on the machines may disturb a timing: the first one is
+ * repeated after fewer calls than later ones, and one that contradicts an earlier one is repeated at once. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,6 +49,7 @@ struct choice {
     const char *script; /* TIMED: the next steps; NULL: FRESH or SETTLED */
     uint32_t left;      /* FRESH, SETTLED: calls until the next question */
     bool settled;       /* a way has been chosen */
+    bool decides;       /* TIMED: this timing counts, whatever an earlier one has found */
     uint8_t size_class;
     uint8_t times;       /* how often a question in a row has chosen the same way */
     uint32_t distance;   /* SETTLED: calls between questions */
