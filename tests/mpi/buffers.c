@@ -132,6 +132,29 @@ static void large_reductions(const int *out, const MPI_Count *counts)
     CHECK(sum == rank);
 }
 
+static void large_neighbors(const int *out, const MPI_Count *counts, const MPI_Aint *places)
+{
+    const int dims[] = {size}, periods[] = {1}, next = (rank + 1) % size;
+    MPI_Aint offsets[] = {0, sizeof(int)};
+    MPI_Datatype types[] = {MPI_INT, MPI_INT};
+    MPI_Comm ring;
+    int in[2];
+
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &ring);
+    MPI_Barrier(ring); /* the first call is left to MPI */
+    MPI_Neighbor_allgather_c(&rank, 1, MPI_INT, in, 1, MPI_INT, ring);
+    CHECK(in[1] == next);
+    MPI_Neighbor_allgatherv_c(&next, 1, MPI_INT, in, counts, places, MPI_INT, ring);
+    CHECK(in[0] == rank);
+    MPI_Neighbor_alltoall_c(out, 1, MPI_INT, in, 1, MPI_INT, ring);
+    CHECK(in[1] == 1000 * next);
+    MPI_Neighbor_alltoallv_c(out + 1, counts, places, MPI_INT, in, counts, places, MPI_INT, ring);
+    CHECK(in[1] == 1000 * next + 1);
+    MPI_Neighbor_alltoallw_c(out + 2, counts, offsets, types, in, counts, offsets, types, ring);
+    CHECK(in[1] == 1000 * next + 2);
+    MPI_Comm_free(&ring);
+}
+
 static void large_counts(void)
 {
     int in[256], out[256], sum;
@@ -173,6 +196,7 @@ static void large_counts(void)
     MPI_Scatterv_c(in, counts, displacements, MPI_INT, &sum, 1, MPI_INT, 1, MPI_COMM_WORLD);
     CHECK(sum == rank);
     large_reductions(out, counts);
+    large_neighbors(out, counts, displacements);
     sum = rank == 2 ? 99 : 0;
     MPI_Bcast_c(&sum, 1, MPI_INT, 2, MPI_COMM_WORLD);
     CHECK(sum == 99);

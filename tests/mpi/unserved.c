@@ -71,17 +71,6 @@ static void set_up(void)
 #define ROWS(ones, places) out, ones, places, MPI_INT, in, ones, places, MPI_INT
 #define TYPED_ROWS(ones, offsets) out, ones, offsets, types, in, ones, offsets, types
 
-#define BLOCKING(c, ones, places, offsets)                                                         \
-    do {                                                                                           \
-        MPI_Neighbor_allgather##c(BLOCKS(&rank), ring);                                            \
-        check(in[1] == (rank + 1) % size, "MPI_Neighbor_allgather");                               \
-        MPI_Neighbor_allgatherv##c(TO_ROWS(ones, places), ring);                                   \
-        MPI_Neighbor_alltoall##c(BLOCKS(out), ring);                                               \
-        check(in[1] == 100 * ((rank + 1) % size), "MPI_Neighbor_alltoall");                        \
-        MPI_Neighbor_alltoallv##c(ROWS(ones, places), ring);                                       \
-        MPI_Neighbor_alltoallw##c(TYPED_ROWS(ones, large_offsets), ring);                          \
-    } while (0)
-
 static void wait_for(MPI_Request *request)
 {
     MPI_Wait(request, MPI_STATUS_IGNORE);
@@ -205,13 +194,11 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     set_up();
-    BLOCKING(, ones, places, offsets);
     I(barrier, world);
     NONBLOCKING(, ones, places, offsets);
     INIT(Barrier_init, world);
     PERSISTENTLY(, ones, places, offsets);
 #if MPI_VERSION >= 4
-    BLOCKING(_c, large_ones, large_places, large_offsets);
     NONBLOCKING(_c, large_ones, large_places, large_offsets);
     PERSISTENTLY(_c, large_ones, large_places, large_offsets);
 #endif

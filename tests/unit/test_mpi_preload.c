@@ -203,7 +203,7 @@ TEST(large_elements_do_not_overflow)
     struct block_list list;
 
     set_type(2 * GIB);
-    assert_int_equal(blocks_read(&list, &blocks, &c), 0);
+    assert_int_equal(blocks_read(&list, &blocks, c.size), 0);
     assert_int_equal(blocks_are_packable(&list, &c), ABI_LARGE_COUNTS);
     assert_int_equal(block_is_too_large(block_bytes(&list, 2)), !ABI_LARGE_COUNTS);
     if (ABI_LARGE_COUNTS) {
@@ -215,7 +215,7 @@ TEST(large_elements_do_not_overflow)
     blocks_free(&list);
 
     blocks.counts = NUMBERS(none); /* there is nothing to pack */
-    assert_int_equal(blocks_read(&list, &blocks, &c), 0);
+    assert_int_equal(blocks_read(&list, &blocks, c.size), 0);
     assert_true(blocks_are_packable(&list, &c));
     blocks_free(&list);
 }

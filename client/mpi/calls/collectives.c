@@ -31,16 +31,6 @@ enum reason served_no_memory(struct served_call *t)
     return served_result(t, result, &error);
 }
 
-/* Returns whether a buffer is needed and missing. A null pointer is valid (MPI_BOTTOM) if the types contain
- * addresses. */
-static bool is_missing(const struct block_list *list, size_t bytes)
-{
-    const struct blocks *b = list->blocks;
-
-    return bytes > 0 && is_no_buffer(b->at) &&
-           (b->at == MPI_IN_PLACE || (list->plain && b->types == NULL));
-}
-
 /* Returns whether MPICH rejects the buffers because they begin at the same address with the same arguments. With
  * different arguments, the displacements or (at MPI_BOTTOM) the types may keep the blocks apart. */
 static bool is_alias(const struct block_list *send, const struct block_list *receive, size_t bytes)
@@ -109,8 +99,8 @@ static enum reason alltoall_of(struct served_call *t, const struct block_list *s
     enum reason reason;
 
     t->bytes = sent;
-    if (sent == SIZE_MAX || received == SIZE_MAX || is_missing(send, sent) ||
-        is_missing(receive, received))
+    if (sent == SIZE_MAX || received == SIZE_MAX || blocks_are_missing(send, sent) ||
+        blocks_are_missing(receive, received))
         return REASON_ARGUMENTS;
     if (same && sent != received)
         return served_code(t, MPI_ERR_TRUNCATE);
@@ -141,11 +131,11 @@ enum reason serve_alltoall(struct served_call *t, const struct blocks *send,
     struct block_list out, in;
     enum reason reason = REASON_ARGUMENTS;
 
-    if (blocks_read(&in, receive, t->c) != 0)
+    if (blocks_read(&in, receive, t->c->size) != 0)
         return reason;
     if (in_place) {
         reason = alltoall_of(t, &in, &in, same);
-    } else if (blocks_read(&out, send, t->c) == 0) {
+    } else if (blocks_read(&out, send, t->c->size) == 0) {
         reason = alltoall_of(t, &out, &in, same);
         blocks_free(&out);
     }
@@ -160,19 +150,16 @@ enum reason serve_alltoall(struct served_call *t, const struct blocks *send,
 static bool find_block(struct served_call *t, const struct block_list *list, uint32_t index,
                        const void **at, void **room)
 {
-    const struct datatype *type = &list->one;
-
     *room = NULL;
     *at = block_at(list, index);
-    if (type->plain)
+    if (list->plain)
         return true;
     *room = scratch_alloc(block_bytes(list, index));
     if (*room == NULL) {
         (void)served_no_memory(t);
         return false;
     }
-    const int code = datatype_pack(type, block_at(list, index),
-                                   (size_t)number_at(&list->blocks->counts, index), *room);
+    const int code = block_pack(list, index, *room);
     *at = *room;
     if (code != MPI_SUCCESS)
         (void)served_code(t, code);
@@ -236,7 +223,8 @@ static enum reason allgather_of(struct served_call *t, const struct block_list *
     int result;
 
     t->bytes = mine;
-    if (received == SIZE_MAX || is_missing(receive, received) || is_missing(send, mine))
+    if (received == SIZE_MAX || blocks_are_missing(receive, received) ||
+        blocks_are_missing(send, mine))
         return REASON_ARGUMENTS;
     if (mine != c->numbers[c->place_of[c->rank]])
         return served_code(t, MPI_ERR_TRUNCATE);
@@ -272,11 +260,12 @@ enum reason serve_allgather(struct served_call *t, const struct blocks *send,
 {
     struct block_list out, in;
 
-    if (blocks_read(&in, receive, t->c) != 0)
+    if (blocks_read(&in, receive, t->c->size) != 0)
         return REASON_ARGUMENTS;
     if (send->at == MPI_IN_PLACE)
         return allgather_of(t, &in, &in, same);
-    return blocks_read(&out, send, t->c) == 0 ? allgather_of(t, &out, &in, same) : REASON_ARGUMENTS;
+    return blocks_read(&out, send, t->c->size) == 0 ? allgather_of(t, &out, &in, same)
+                                                    : REASON_ARGUMENTS;
 }
 
 /* At the root: receives directly into the memory of the program, if that is possible. Returns whether it is; then
@@ -348,8 +337,8 @@ static enum reason gather_of(struct served_call *t, const struct block_list *sen
     void *room;
 
     t->bytes = mine;
-    if (is_missing(send, mine) ||
-        (receive != NULL && (received == SIZE_MAX || is_missing(receive, received))))
+    if (blocks_are_missing(send, mine) ||
+        (receive != NULL && (received == SIZE_MAX || blocks_are_missing(receive, received))))
         return REASON_ARGUMENTS;
     if (receive != NULL && block_bytes(receive, c->rank) != mine)
         return served_code(t, MPI_ERR_TRUNCATE);
@@ -377,11 +366,11 @@ enum reason serve_gather(struct served_call *t, const struct blocks *send,
     struct block_list out, in;
 
     if (root < 0 || (uint32_t)root >= t->c->size || (send->at == MPI_IN_PLACE && !is_root) ||
-        (is_root && blocks_read(&in, receive, t->c) != 0))
+        (is_root && blocks_read(&in, receive, t->c->size) != 0))
         return REASON_ARGUMENTS;
     if (send->at == MPI_IN_PLACE)
         return gather_of(t, &in, &in, same, (uint32_t)root);
-    return blocks_read(&out, send, t->c) == 0
+    return blocks_read(&out, send, t->c->size) == 0
                ? gather_of(t, &out, is_root ? &in : NULL, same, (uint32_t)root)
                : REASON_ARGUMENTS;
 }
@@ -466,8 +455,7 @@ static void scatter_to(struct served_call *t, const struct scatter *s)
     }
     scatter_block(t, s, direct ? block_at(receive, 0) : room);
     if (!direct && receive != NULL && t->result == MPI_SUCCESS)
-        (void)served_code(t, datatype_unpack(&receive->one, block_at(receive, 0),
-                                             (size_t)number_at(&receive->blocks->counts, 0), room));
+        (void)served_code(t, block_unpack(receive, 0, room));
     scratch_free(room);
 }
 
@@ -480,8 +468,8 @@ static enum reason scatter_of(struct served_call *t, struct scatter *s)
     s->mine = receive != NULL ? block_bytes(receive, 0) : block_bytes(send, c->rank);
     s->sent = send != NULL ? blocks_sizes(send, c, c->numbers) : s->mine * c->size;
     t->bytes = send != NULL ? s->sent : 0;
-    if ((receive != NULL && is_missing(receive, s->mine)) ||
-        (send != NULL && (s->sent == SIZE_MAX || is_missing(send, s->sent))))
+    if ((receive != NULL && blocks_are_missing(receive, s->mine)) ||
+        (send != NULL && (s->sent == SIZE_MAX || blocks_are_missing(send, s->sent))))
         return REASON_ARGUMENTS;
     if (send != NULL && block_bytes(send, c->rank) != s->mine)
         return served_code(t, MPI_ERR_TRUNCATE);
@@ -511,8 +499,8 @@ enum reason serve_scatter(struct served_call *t, const struct blocks *send,
                         .root = (uint32_t)root};
 
     if (root < 0 || (uint32_t)root >= t->c->size || (in_place && !is_root) ||
-        (is_root && blocks_read(&out, send, t->c) != 0) ||
-        (!in_place && blocks_read(&in, receive, t->c) != 0))
+        (is_root && blocks_read(&out, send, t->c->size) != 0) ||
+        (!in_place && blocks_read(&in, receive, t->c->size) != 0))
         return REASON_ARGUMENTS;
     return scatter_of(t, &s);
 }
@@ -529,10 +517,10 @@ enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, 
     enum reason reason;
     int result = MPI_SUCCESS;
 
-    if (root < 0 || (uint32_t)root >= c->size || blocks_read(&list, &blocks, c) != 0)
+    if (root < 0 || (uint32_t)root >= c->size || blocks_read(&list, &blocks, c->size) != 0)
         return REASON_ARGUMENTS;
     bytes = t->bytes = block_bytes(&list, 0);
-    if (is_missing(&list, bytes))
+    if (blocks_are_missing(&list, bytes))
         return REASON_ARGUMENTS;
     if (bytes == 0)
         return served_code(t, MPI_SUCCESS);

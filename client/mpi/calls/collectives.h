@@ -67,6 +67,11 @@ enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, 
                             int root);
 enum reason serve_barrier(struct served_call *t);
 
+/* Exchanges blocks with the neighbors of this rank: `send` has a block for each of them, or, with `one`, the same block for
+ * all. `same`: all blocks of this rank have the same size. */
+enum reason serve_neighbors(struct served_call *t, const struct blocks *send,
+                            const struct blocks *receive, bool one, bool same);
+
 /* With ALL_RANKS as root, this is MPI_Allreduce. */
 #define ALL_RANKS (-1)
 enum reason serve_reduce(struct served_call *t, const void *send, void *receive, int64_t count,

@@ -191,6 +191,76 @@ int PNAME(Exscan)(const void *send, void *receive, COUNT count, MPI_Datatype typ
 }
 ALSO_AS_MPI_(NAME(Exscan));
 
+int PNAME(Neighbor_allgather)(const void *send, COUNT send_count, MPI_Datatype send_type,
+                              void *receive, COUNT receive_count, MPI_Datatype receive_type,
+                              MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Neighbor_allgather, comm,
+              serve_neighbors(t, ROW(send, send_count, send_type),
+                              ROW(receive, receive_count, receive_type), true, true),
+              real.NAME(Neighbor_allgather)(send, send_count, send_type, receive, receive_count,
+                                            receive_type, comm));
+}
+ALSO_AS_MPI_(NAME(Neighbor_allgather));
+
+int PNAME(Neighbor_allgatherv)(const void *send, COUNT send_count, MPI_Datatype send_type,
+                               void *receive, const COUNT receive_counts[],
+                               const DISPLACEMENT displacements[], MPI_Datatype receive_type,
+                               MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Neighbor_allgatherv, comm,
+              serve_neighbors(t, ROW(send, send_count, send_type),
+                              ROWS(receive, receive_counts, displacements, receive_type), true,
+                              false),
+              real.NAME(Neighbor_allgatherv)(send, send_count, send_type, receive, receive_counts,
+                                             displacements, receive_type, comm));
+}
+ALSO_AS_MPI_(NAME(Neighbor_allgatherv));
+
+int PNAME(Neighbor_alltoall)(const void *send, COUNT send_count, MPI_Datatype send_type,
+                             void *receive, COUNT receive_count, MPI_Datatype receive_type,
+                             MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Neighbor_alltoall, comm,
+              serve_neighbors(t, ROW(send, send_count, send_type),
+                              ROW(receive, receive_count, receive_type), false, true),
+              real.NAME(Neighbor_alltoall)(send, send_count, send_type, receive, receive_count,
+                                           receive_type, comm));
+}
+ALSO_AS_MPI_(NAME(Neighbor_alltoall));
+
+int PNAME(Neighbor_alltoallv)(const void *send, const COUNT send_counts[],
+                              const DISPLACEMENT send_displacements[], MPI_Datatype send_type,
+                              void *receive, const COUNT receive_counts[],
+                              const DISPLACEMENT receive_displacements[], MPI_Datatype receive_type,
+                              MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Neighbor_alltoallv, comm,
+              serve_neighbors(t, ROWS(send, send_counts, send_displacements, send_type),
+                              ROWS(receive, receive_counts, receive_displacements, receive_type),
+                              false, false),
+              real.NAME(Neighbor_alltoallv)(send, send_counts, send_displacements, send_type,
+                                            receive, receive_counts, receive_displacements,
+                                            receive_type, comm));
+}
+ALSO_AS_MPI_(NAME(Neighbor_alltoallv));
+
+int PNAME(Neighbor_alltoallw)(const void *send, const COUNT send_counts[],
+                              const MPI_Aint send_displacements[], const MPI_Datatype send_types[],
+                              void *receive, const COUNT receive_counts[],
+                              const MPI_Aint receive_displacements[],
+                              const MPI_Datatype receive_types[], MPI_Comm comm)
+{
+    INTERCEPT(
+        OPERATION_Neighbor_alltoallw, comm,
+        serve_neighbors(t, ROWS_OF(send, send_counts, send_displacements, send_types),
+                        ROWS_OF(receive, receive_counts, receive_displacements, receive_types),
+                        false, false),
+        real.NAME(Neighbor_alltoallw)(send, send_counts, send_displacements, send_types, receive,
+                                      receive_counts, receive_displacements, receive_types, comm));
+}
+ALSO_AS_MPI_(NAME(Neighbor_alltoallw));
+
 #undef ALSO_AS_MPI_
 #undef ROW
 #undef ROWS

@@ -212,30 +212,30 @@ int datatype_unpack(const struct datatype *type, void *at, size_t count, const v
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static int read_types(struct block_list *list, const struct communicator *c)
+static int read_types(struct block_list *list, uint32_t count)
 {
-    list->types = calloc(c->size, sizeof *list->types);
+    list->types = calloc(count, sizeof *list->types);
     if (list->types == NULL)
         return -1;
     list->plain = true;
-    for (uint32_t r = 0; r < c->size; r++) {
-        if (!ABI_TYPES_OF_NOTHING_COUNT && number_at(&list->blocks->counts, r) == 0)
+    for (uint32_t i = 0; i < count; i++) {
+        if (!ABI_TYPES_OF_NOTHING_COUNT && number_at(&list->blocks->counts, i) == 0)
             continue;
-        if (datatype_read(list->blocks->types[r], &list->types[r]) != 0)
+        if (datatype_read(list->blocks->types[i], &list->types[i]) != 0)
             return -1;
-        list->plain &= list->types[r].plain;
+        list->plain &= list->types[i].plain;
     }
     return 0;
 }
 
-int blocks_read(struct block_list *list, const struct blocks *blocks, const struct communicator *c)
+int blocks_read(struct block_list *list, const struct blocks *blocks, uint32_t count)
 {
     *list = (struct block_list){.blocks = blocks};
-    for (uint32_t r = 0; r < (blocks->counts.array == NULL ? 1 : c->size); r++)
-        if (number_at(&blocks->counts, r) < 0)
+    for (uint32_t i = 0; i < (blocks->counts.array == NULL ? 1 : count); i++)
+        if (number_at(&blocks->counts, i) < 0)
             return -1;
     if (blocks->types != NULL) {
-        if (read_types(list, c) == 0)
+        if (read_types(list, count) == 0)
             return 0;
         free(list->types);
         return -1;
@@ -252,31 +252,39 @@ void blocks_free(struct block_list *list)
     list->types = NULL;
 }
 
-static const struct datatype *type_of(const struct block_list *list, uint32_t rank)
+static const struct datatype *type_of(const struct block_list *list, uint32_t index)
 {
-    return list->types != NULL ? &list->types[rank] : &list->one;
+    return list->types != NULL ? &list->types[index] : &list->one;
 }
 
-size_t block_bytes(const struct block_list *list, uint32_t rank)
+size_t block_bytes(const struct block_list *list, uint32_t index)
 {
-    return (size_t)number_at(&list->blocks->counts, rank) * type_of(list, rank)->size;
+    return (size_t)number_at(&list->blocks->counts, index) * type_of(list, index)->size;
 }
 
-static ptrdiff_t displacement(const struct block_list *list, uint32_t rank)
+static ptrdiff_t displacement(const struct block_list *list, uint32_t index)
 {
     const struct blocks *b = list->blocks;
 
     if (b->types != NULL)
-        return (ptrdiff_t)number_at(&b->displacements, rank);
+        return (ptrdiff_t)number_at(&b->displacements, index);
     if (b->displacements.array == NULL)
-        return (ptrdiff_t)b->counts.each * (ptrdiff_t)rank * list->one.extent;
-    return (ptrdiff_t)number_at(&b->displacements, rank) * list->one.extent;
+        return (ptrdiff_t)b->counts.each * (ptrdiff_t)index * list->one.extent;
+    return (ptrdiff_t)number_at(&b->displacements, index) * list->one.extent;
 }
 
 /* Computes with integers, because MPI_BOTTOM is a null pointer with addresses as displacements. */
-char *block_at(const struct block_list *list, uint32_t rank)
+char *block_at(const struct block_list *list, uint32_t index)
 {
-    return (char *)((uintptr_t)list->blocks->at + (uintptr_t)displacement(list, rank));
+    return (char *)((uintptr_t)list->blocks->at + (uintptr_t)displacement(list, index));
+}
+
+bool blocks_are_missing(const struct block_list *list, size_t bytes)
+{
+    const struct blocks *b = list->blocks;
+
+    return bytes > 0 && is_no_buffer(b->at) &&
+           (b->at == MPI_IN_PLACE || (list->plain && b->types == NULL));
 }
 
 size_t blocks_sizes(const struct block_list *list, const struct communicator *c, size_t *bytes)
@@ -307,22 +315,39 @@ void blocks_offsets(const struct block_list *list, const struct communicator *c,
             bytes[c->place_of[r]] > 0 ? (size_t)(displacement(list, r) - least) : 0;
 }
 
+bool block_is_packable(const struct block_list *list, uint32_t index)
+{
+    return number_at(&list->blocks->counts, index) == 0 ||
+           datatype_is_packable(type_of(list, index));
+}
+
 bool blocks_are_packable(const struct block_list *list, const struct communicator *c)
 {
     for (uint32_t r = 0; r < c->size; r++)
-        if (number_at(&list->blocks->counts, r) > 0 && !datatype_is_packable(type_of(list, r)))
+        if (!block_is_packable(list, r))
             return false;
     return true;
 }
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
+int block_pack(const struct block_list *list, uint32_t index, void *bytes)
+{
+    return datatype_pack(type_of(list, index), block_at(list, index),
+                         (size_t)number_at(&list->blocks->counts, index), bytes);
+}
+
+int block_unpack(const struct block_list *list, uint32_t index, const void *bytes)
+{
+    return datatype_unpack(type_of(list, index), block_at(list, index),
+                           (size_t)number_at(&list->blocks->counts, index), bytes);
+}
+
 int blocks_pack(const struct block_list *list, const struct communicator *c, char *bytes)
 {
     for (uint32_t place = 0; place < c->size; place++) {
         uint32_t r = c->rank_at[place];
-        int result = datatype_pack(type_of(list, r), block_at(list, r),
-                                   (size_t)number_at(&list->blocks->counts, r), bytes);
+        int result = block_pack(list, r, bytes);
         if (result != MPI_SUCCESS)
             return result;
         bytes += block_bytes(list, r);
@@ -334,8 +359,7 @@ int blocks_unpack(const struct block_list *list, const struct communicator *c, c
 {
     for (uint32_t place = 0; place < c->size; place++) {
         uint32_t r = c->rank_at[place];
-        int result = datatype_unpack(type_of(list, r), block_at(list, r),
-                                     (size_t)number_at(&list->blocks->counts, r), bytes);
+        int result = block_unpack(list, r, bytes);
         if (result != MPI_SUCCESS)
             return result;
         bytes += block_bytes(list, r);

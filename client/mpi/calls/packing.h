@@ -28,18 +28,26 @@ int datatype_unpack(const struct datatype *type, void *at, size_t count, const v
 struct block_list {
     const struct blocks *blocks;
     struct datatype one;    /* the type of all blocks, if `types` is NULL */
-    struct datatype *types; /* by rank: the type of each block; allocated */
+    struct datatype *types; /* the type of each block; allocated */
     bool plain;             /* all types are plain */
 };
 
-/* Reads the types of blocks. Returns 0 with *list, which the caller frees with blocks_free(), or -1 if a count or a
- * type is invalid or memory is short. *list refers to *blocks. */
-int blocks_read(struct block_list *list, const struct blocks *blocks, const struct communicator *c);
+/* Reads the types of `count` blocks: one for each rank or, in a neighborhood, for each neighbor. Returns 0 with *list,
+ * which the caller frees with blocks_free(), or -1 if a count or a type is invalid or memory is short. *list refers to
+ * *blocks. */
+int blocks_read(struct block_list *list, const struct blocks *blocks, uint32_t count);
 void blocks_free(struct block_list *list);
-/* Return the size of a rank's block in bytes, and the address of the block. */
-size_t block_bytes(const struct block_list *list, uint32_t rank);
-char *block_at(const struct block_list *list, uint32_t rank);
-/* Returns whether the MPI library can pack and unpack each block. */
+/* Return the size of a block in bytes, and its address. */
+size_t block_bytes(const struct block_list *list, uint32_t index);
+char *block_at(const struct block_list *list, uint32_t index);
+/* Returns whether a buffer for blocks of `bytes` is needed and missing. A null pointer is valid (MPI_BOTTOM) if the types
+ * contain addresses. */
+bool blocks_are_missing(const struct block_list *list, size_t bytes);
+/* Pack a block into block_bytes() bytes, and unpack it. Return MPI_SUCCESS or an error of MPI. */
+int block_pack(const struct block_list *list, uint32_t index, void *bytes);
+int block_unpack(const struct block_list *list, uint32_t index, const void *bytes);
+/* Return whether the MPI library can pack and unpack a block, and each block. */
+bool block_is_packable(const struct block_list *list, uint32_t index);
 bool blocks_are_packable(const struct block_list *list, const struct communicator *c);
 /* Stores the sizes of all blocks, by place. Returns their sum, or SIZE_MAX if the sum is too large. */
 size_t blocks_sizes(const struct block_list *list, const struct communicator *c, size_t *bytes);

@@ -260,8 +260,6 @@ __attribute__((alias("PMPI_Startall"))) __typeof__(MPI_Startall) MPI_Startall;
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 /* The parameters that follow those of a shape. */
-#define BLOCKING_PARAMETERS
-#define BLOCKING_ARGUMENTS
 #define NONBLOCKING_PARAMETERS , MPI_Request *request
 #define NONBLOCKING_ARGUMENTS , request
 #define PERSISTENT_PARAMETERS , MPI_Info info, MPI_Request *request
@@ -301,9 +299,6 @@ __attribute__((alias("PMPI_Startall"))) __typeof__(MPI_Startall) MPI_Startall;
 
 #define COUNT int
 #define DISPLACEMENT int
-#define X(name, shape) COUNTED(MPI_##name, name, name, shape, BLOCKING)
-UNSERVED_NEIGHBORHOOD(X)
-#undef X
 #define X(name, shape) COUNTED(MPI_##name, name, name, shape, NONBLOCKING)
 UNSERVED_NONBLOCKING(X)
 #undef X
@@ -317,9 +312,6 @@ UNSERVED_PERSISTENT(X)
 #undef DISPLACEMENT
 #define COUNT MPI_Count
 #define DISPLACEMENT MPI_Aint
-#define X(name, shape) COUNTED(MPI_##name##_c, name##_c, name, shape, BLOCKING)
-UNSERVED_NEIGHBORHOOD(X)
-#undef X
 #define X(name, shape) COUNTED(MPI_##name##_c, name##_c, name, shape, NONBLOCKING)
 UNSERVED_NONBLOCKING(X)
 #undef X

@@ -511,6 +511,7 @@ static void free_communicator(struct communicator *c)
     if (c->freed)
         return;
     placement_free(c->placement);
+    neighborhood_free(c->neighborhood);
     for (unsigned o = 0; o < CHOICES_COUNT; o++)
         for (unsigned k = 0; k < CHOICE_CLASSES; k++)
             free(c->choice[o][k]);

@@ -4,6 +4,7 @@
 #include <torus/group.h>
 
 #include "client/mpi/communicators/claims.h"
+#include "client/mpi/communicators/neighborhood.h"
 #include "client/mpi/job/choice.h"
 #include "client/mpi/job/fibers.h"
 #include "client/mpi/library/abi.h"
@@ -35,18 +36,19 @@ struct communicator {
     MPI_Comm handle;
     /* REASON_SERVED, or why no call on this communicator is ever served; then only the next two fields are set. */
     enum reason reason;
-    uint32_t size, rank;         /* of the communicator */
-    uint32_t dimensions;         /* dimensions of the part of the torus that its nodes form */
-    uint32_t nodes, locals;      /* number of nodes, and of ranks on each node */
-    uint32_t node, local;        /* the node and local rank of this process */
-    bool in_order;               /* every rank equals its place */
-    struct placement *placement; /* owns the next two tables */
-    const uint32_t *rank_at;     /* [place] */
-    const uint32_t *place_of;    /* [rank] */
-    struct torus_group *group;   /* NULL: this process is not a leader */
-    size_t *numbers;             /* room for 4 * size numbers */
-    uint32_t calls;              /* number of calls on it, if it can be served */
-    unsigned printed;            /* the reason printed last, plus 1; 0: none */
+    uint32_t size, rank;               /* of the communicator */
+    uint32_t dimensions;               /* dimensions of the part of the torus that its nodes form */
+    uint32_t nodes, locals;            /* number of nodes, and of ranks on each node */
+    uint32_t node, local;              /* the node and local rank of this process */
+    bool in_order;                     /* every rank equals its place */
+    struct placement *placement;       /* owns the next two tables */
+    const uint32_t *rank_at;           /* [place] */
+    const uint32_t *place_of;          /* [rank] */
+    struct neighborhood *neighborhood; /* NULL: not read yet, or there is no topology */
+    struct torus_group *group;         /* NULL: this process is not a leader */
+    size_t *numbers;                   /* room for 4 * size numbers */
+    uint32_t calls;                    /* number of calls on it, if it can be served */
+    unsigned printed;                  /* the reason printed last, plus 1; 0: none */
     struct share share;
     struct fiber_line line; /* of its nonblocking calls */
     bool freed;             /* by the program; the record exists until its requests are completed */

@@ -102,9 +102,6 @@ static const struct {
 } unserved[UNSERVED_COUNT] = {
 /* clang-format off */
 #define ROW(name, text, why) [UNSERVED_##name] = {text, "not served by torusd" why},
-#define X(name, shape) ROW(name, "MPI_" #name, ": neighborhood")
-    UNSERVED_NEIGHBORHOOD(X)
-#undef X
 #define X(name, shape) ROW(name, "MPI_" #name, ": nonblocking")
     UNSERVED_NONBLOCKING(X)
 #undef X

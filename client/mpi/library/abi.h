@@ -19,10 +19,13 @@
 #define ABI_PRELOAD "libtorus-openmpi.so"
 #define ABI_ALIAS_IS_ERROR 0
 #define ABI_TYPES_OF_NOTHING_COUNT 1
+#define ABI_REPEATED_NEIGHBORS_VARY 0
 #else
 #define ABI_NAME "MPICH"
 #define ABI_PRELOAD "libtorus-mpich.so"
-#define ABI_ALIAS_IS_ERROR 1         /* 1: equal send and receive buffers are MPI_ERR_BUFFER */
+#define ABI_ALIAS_IS_ERROR 1 /* 1: equal send and receive buffers are MPI_ERR_BUFFER */
+/* 1: which block of a rank that is a neighbor twice arrives where differs between neighborhood operations (MPICH 4.0.2) */
+#define ABI_REPEATED_NEIGHBORS_VARY 1
 #define ABI_TYPES_OF_NOTHING_COUNT 0 /* 0: MPI_Alltoallw accepts a null type with a count of 0 */
 #endif
 

@@ -23,6 +23,11 @@
     X(Exscan, COUNTS)                                                                              \
     X(Gather, COUNTS)                                                                              \
     X(Gatherv, COUNTS)                                                                             \
+    X(Neighbor_allgather, COUNTS)                                                                  \
+    X(Neighbor_allgatherv, COUNTS)                                                                 \
+    X(Neighbor_alltoall, COUNTS)                                                                   \
+    X(Neighbor_alltoallv, COUNTS)                                                                  \
+    X(Neighbor_alltoallw, COUNTS)                                                                  \
     X(Reduce, COUNTS)                                                                              \
     X(Reduce_scatter, COUNTS)                                                                      \
     X(Reduce_scatter_block, COUNTS)                                                                \
@@ -72,13 +77,6 @@ enum mpi_operation {
 
 /* The second part of a row is the shape of the parameters (unserved.c). The functions in lists named _PLAIN have no
  * counts. */
-#define UNSERVED_NEIGHBORHOOD(X)                                                                   \
-    X(Neighbor_allgather, ALLGATHER)                                                               \
-    X(Neighbor_allgatherv, ALLGATHERV)                                                             \
-    X(Neighbor_alltoall, NEIGHBOR_ALLTOALL)                                                        \
-    X(Neighbor_alltoallv, ALLTOALLV)                                                               \
-    X(Neighbor_alltoallw, NEIGHBOR_ALLTOALLW)
-
 #define UNSERVED_NONBLOCKING(X)                                                                    \
     X(Ialltoallw, ALLTOALLW)                                                                       \
     X(Iexscan, REDUCTION)                                                                          \
@@ -120,10 +118,9 @@ enum mpi_operation {
 #define UNSERVED_PERSISTENT(X)
 #endif
 
-/* Combined lists: the functions whose names begin with MPI_, all of which have counts, and all functions. */
-#define UNSERVED_OF_MPI(X) UNSERVED_NEIGHBORHOOD(X) UNSERVED_NONBLOCKING(X)
+/* All functions. */
 #define UNSERVED(X)                                                                                \
-    UNSERVED_OF_MPI(X)                                                                             \
+    UNSERVED_NONBLOCKING(X)                                                                        \
     UNSERVED_PERSISTENT_PLAIN(X)                                                                   \
     UNSERVED_PERSISTENT(X)
 
@@ -150,6 +147,7 @@ enum unserved {
     X(COMBINED, "nonblocking, with other operators or types")                                      \
     X(SEVERAL, "nonblocking, with several ranks on a node")                                        \
     X(ORDER, "another communicator uses the same nodes, under MPI_THREAD_MULTIPLE")                \
+    X(REPEATED, "a rank is a neighbor twice, and the order of its blocks is that of this MPI")     \
     X(LARGE, "blocks over 2 GiB, which this MPI may not be able to pack")                          \
     X(ARGUMENTS, "invalid arguments")
 

@@ -72,7 +72,7 @@ static void find_functions(void)
 #define X(name, kind) find_function("PMPI_" #name, &real.name);
     NONBLOCKING_PLAIN(X)
     NONBLOCKING(X)
-    UNSERVED_OF_MPI(X)
+    UNSERVED_NONBLOCKING(X)
 #undef X
 #define X(name, shape) find_function("P" ABI_TEXT(ABI_PERSISTENT(name)), &real.name);
     UNSERVED_PERSISTENT_PLAIN(X)
@@ -81,7 +81,7 @@ static void find_functions(void)
 #if ABI_LARGE_COUNTS
 #define X(name, kind) find_function("PMPI_" #name "_c", &real.name##_c);
     NONBLOCKING(X)
-    UNSERVED_OF_MPI(X)
+    UNSERVED_NONBLOCKING(X)
 #undef X
 #define X(name, shape) find_function("P" ABI_TEXT(ABI_PERSISTENT(name##_c)), &real.name##_c);
     UNSERVED_PERSISTENT(X)

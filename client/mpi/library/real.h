@@ -19,6 +19,8 @@
     X(Add_error_class)                                                                             \
     X(Add_error_code)                                                                              \
     X(Add_error_string)                                                                            \
+    X(Cart_shift)                                                                                  \
+    X(Cartdim_get)                                                                                 \
     X(Comm_call_errhandler)                                                                        \
     X(Comm_create_keyval)                                                                          \
     X(Comm_dup)                                                                                    \
@@ -33,7 +35,11 @@
     X(Comm_size)                                                                                   \
     X(Comm_split)                                                                                  \
     X(Comm_test_inter)                                                                             \
+    X(Dist_graph_neighbors)                                                                        \
+    X(Dist_graph_neighbors_count)                                                                  \
     X(Errhandler_free)                                                                             \
+    X(Graph_neighbors)                                                                             \
+    X(Graph_neighbors_count)                                                                       \
     X(Grequest_complete)                                                                           \
     X(Grequest_start)                                                                              \
     X(Group_free)                                                                                  \
@@ -60,6 +66,7 @@
     X(Testall)                                                                                     \
     X(Testany)                                                                                     \
     X(Testsome)                                                                                    \
+    X(Topo_test)                                                                                   \
     X(Type_commit)                                                                                 \
     X(Type_create_hindexed)                                                                        \
     X(Type_dup)                                                                                    \
@@ -88,7 +95,7 @@ struct real {
 #define X(name, kind) __typeof__(MPI_##name) *name;
     NONBLOCKING_PLAIN(X)
     NONBLOCKING(X)
-    UNSERVED_OF_MPI(X)
+    UNSERVED_NONBLOCKING(X)
 #undef X
 #define X(name, shape) __typeof__(ABI_PERSISTENT(name)) *name;
     UNSERVED_PERSISTENT_PLAIN(X)
@@ -97,7 +104,7 @@ struct real {
 #if ABI_LARGE_COUNTS
 #define X(name, kind) __typeof__(MPI_##name##_c) *name##_c;
     NONBLOCKING(X)
-    UNSERVED_OF_MPI(X)
+    UNSERVED_NONBLOCKING(X)
 #undef X
 #define X(name, shape) __typeof__(ABI_PERSISTENT(name##_c)) *name##_c;
     UNSERVED_PERSISTENT(X)
