@@ -29,8 +29,9 @@
  * The daemon makes all descriptors, and takes none from programs: it maps memfds of tmpfs with a
  * fixed size (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL), and closing them waits for nobody.
  *
- * Page: call number k (from 0) uses slot k % PROGRAM_CALLS once call k - PROGRAM_CALLS has ended.
- * The program fills in the slot's request, sets `submitted` to k + 1, and rings: it sets `rung`,
+ * Page: call number k uses slot k % PROGRAM_CALLS, which no other call that has not ended uses.
+ * The first number is 0; a program leaves out the numbers whose slots are in use (in version 1 it
+ * waits instead). It fills in the slot's request with that number, sets `submitted` to k + 1, and rings: it sets `rung`,
  * and if `rung` was 0, it adds 1 to the doorbell (an eventfd). The daemon sets `rung` to 0 before
  * it looks. When the call has ended, the daemon fills in the outcome, sets the slot's `ended` to k
  * + 1, and adds 1 to the page's `ended`. If `waiting` is set, the daemon clears it and wakes up a
@@ -53,7 +54,7 @@
 #define PROGRAM_SOCKET_SUFFIX ".programs"
 #define PROGRAM_MAGIC 0x50726f67u
 /* The version of the messages and the page, and the oldest version of programs that daemons serve. Version 2 has added
- * `data` to requests, and types of reductions. */
+ * `data` and `number` to requests, and types of reductions. */
 #define PROGRAM_VERSION 2u
 #define PROGRAM_OLDEST 1u
 #define PROGRAM_CALLS 64u
@@ -126,6 +127,7 @@ struct program_request {
     /* GROUP_SEND, GROUP_RECEIVE, GROUP_RECEIVE_ANY: `root` is the other member (_ANY: none), counts_offset the tag, and one of
      * the areas has the bytes. */
     struct data_kind data; /* what the program has told of its data; not in version 1 */
+    uint32_t number;       /* of the call; not in version 1 */
 };
 
 struct program_outcome {
@@ -158,7 +160,7 @@ struct program_page {
 };
 
 _Static_assert(sizeof(struct program_message) == 352, "the same for every compiler");
-_Static_assert(sizeof(struct program_request) == 104, "the same for every compiler");
+_Static_assert(sizeof(struct program_request) == 112, "the same for every compiler");
 _Static_assert(sizeof(struct program_slot) == 512, "the same for every compiler");
 _Static_assert(offsetof(struct program_page, slot) == 448, "the same for every compiler");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomics are shared between processes");

@@ -219,6 +219,8 @@ static void make_call(struct guest *g, struct input *in)
     r.receive_offset = input_number(in);
     r.receive_size = input_byte(in) % 2 != 0 ? r.size * 6 : input_number(in);
     r.counts_offset = input_number(in);
+    if (input_byte(in) % 8 != 0) /* otherwise the number is left out, or the call too late */
+        r.number = submitted;
     slot->request = r;
     atomic_store(&g->page->submitted, submitted + 1);
     ring(g);

@@ -104,6 +104,7 @@ uint32_t guest_call(struct guest *g, const struct program_request *request)
     struct program_slot *slot = &g->page->slot[number % PROGRAM_CALLS];
 
     slot->request = *request;
+    slot->request.number = number;
     atomic_store(&g->page->submitted, number + 1);
     guest_ring(g);
     while (atomic_load(&slot->ended) != number + 1)

@@ -126,6 +126,16 @@ void programs_hold(struct programs_fixture *f, bool holds)
     programs_do(f, hold, &holds);
 }
 
+static void hold_messages(struct programs_fixture *f, void *argument)
+{
+    f->groups.holds_messages = *(bool *)argument;
+}
+
+void programs_hold_messages(struct programs_fixture *f, bool holds)
+{
+    programs_do(f, hold_messages, &holds);
+}
+
 unsigned programs_descriptors(void)
 {
     DIR *folder = opendir("/proc/self/fd");

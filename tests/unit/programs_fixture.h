@@ -35,6 +35,8 @@ void programs_await_groups(struct programs_fixture *f, unsigned groups);
 
 /* Sets groups.holds. */
 void programs_hold(struct programs_fixture *f, bool holds);
+/* Sets groups.holds_messages. */
+void programs_hold_messages(struct programs_fixture *f, bool holds);
 
 /* Descriptors that this process has open. */
 unsigned programs_descriptors(void);

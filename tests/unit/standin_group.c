@@ -398,14 +398,20 @@ static void carry_out(const struct queued *q)
     }
 }
 
-static void end_first(struct group *g, const struct error *e)
+static bool is_message(const struct queued *q)
 {
-    struct queued *q = g->first;
+    return (uint32_t)q->call.operation == GROUP_SEND ||
+           (uint32_t)q->call.operation == GROUP_RECEIVE;
+}
+
+static void end_call(struct group *g, struct queued **place, const struct error *e)
+{
+    struct queued *q = *place;
     uint64_t name = q->name;
     const bool from_any = q->call.operation == (enum group_operation)GROUP_RECEIVE &&
                           q->call.root == GROUP_ANY_MEMBER;
 
-    g->first = q->next;
+    *place = q->next;
     if (e == NULL)
         carry_out(q);
     free_queued(q);
@@ -417,11 +423,13 @@ static void end_first(struct group *g, const struct error *e)
 /* Returns whether anything was due. */
 static bool run_one(struct group *g)
 {
+    struct queued **first = &g->first;
+
     if (g->failed) {
         const struct group_client client = g->client;
         const struct error why = g->why;
         while (g->first != NULL)
-            end_first(g, &why);
+            end_call(g, &g->first, &why);
         remove_group(g);
         client.ended(client.context, &why);
         return true;
@@ -431,9 +439,11 @@ static bool run_one(struct group *g)
         g->client.opened(g->client.context, g);
         return true;
     }
-    if (g->first == NULL || g->all->holds)
+    while (*first != NULL && g->all->holds_messages && is_message(*first))
+        first = &(*first)->next;
+    if (*first == NULL || g->all->holds)
         return false;
-    end_first(g, NULL);
+    end_call(g, first, NULL);
     return true;
 }
 

@@ -13,6 +13,7 @@ struct groups {
     uint32_t rank;
     const bool *gone;    /* by node: left out by groups that shrink; NULL: none is */
     bool holds;          /* calls do not end for now */
+    bool holds_messages; /* messages do not */
     bool holds_open;     /* nor does opening, */
     const char *missing; /* because this many of these nodes are missing; NULL: none is known */
     uint32_t missing_count;

@@ -39,3 +39,23 @@ CLIENT_GROUP_TEST(test_messages_from_any)
     assert_int_equal(client_group_daemon.groups.last.root, GROUP_ANY_MEMBER);
     torus_group_close(g);
 }
+
+/* Messages that nobody sends yet do not hold up other calls. */
+CLIENT_GROUP_TEST(test_messages_that_wait)
+{
+    struct torus_group *g = client_group_open();
+    struct torus_call *call[63], *more;
+    uint8_t to[63];
+
+    programs_hold_messages(&client_group_daemon, true);
+    for (unsigned i = 0; i < 63; i++)
+        OK(torus_start_receive(g, &to[i], 1, 5, i, &call[i], &client_group_error));
+    for (unsigned i = 0; i < 200; i++)
+        OK(torus_barrier(g, &client_group_error));
+    OK(torus_start_receive(g, NULL, 0, 5, 63, &more, &client_group_error));
+    programs_hold_messages(&client_group_daemon, false);
+    for (unsigned i = 0; i < 63; i++)
+        OK(torus_call_wait(call[i], &client_group_error));
+    OK(torus_call_wait(more, &client_group_error));
+    torus_group_close(g);
+}

@@ -98,7 +98,7 @@ GUEST_TEST(test_data_that_is_told)
 
 GUEST_TEST(test_ring_that_jumps)
 {
-    static const uint32_t to[] = {65, 1000, UINT32_MAX, UINT32_C(1) << 31};
+    static const uint32_t to[] = {PROGRAM_CALLS * PROGRAM_CALLS + 1, UINT32_MAX, UINT32_C(1) << 31};
 
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
         struct guest g;
@@ -135,17 +135,52 @@ GUEST_TEST(test_slot_in_use)
     guest_open(&g, "slots");
     programs_hold(&guest_daemon, true);
     for (unsigned i = 0; i < PROGRAM_CALLS; i++)
-        g.page->slot[i].request = (struct program_request){.operation = GROUP_BARRIER, .part = 3};
+        g.page->slot[i].request =
+            (struct program_request){.operation = GROUP_BARRIER, .part = 3, .number = i};
     atomic_store(&g.page->submitted, PROGRAM_CALLS);
     guest_ring(&g);
     while (atomic_load(&g.page->rung) != 0)
         (void)sched_yield();
     programs_hold(&guest_daemon, true); /* has been looked at */
-    atomic_store(&g.page->submitted, PROGRAM_CALLS + 1);
+    g.page->slot[1].request.number = PROGRAM_CALLS + 1;
+    atomic_store(&g.page->submitted, PROGRAM_CALLS + 2);
     guest_ring(&g);
     guest_expect_refusal(&g, ERROR_PROTOCOL, "the slot of a call that has not ended");
     guest_close(&g);
     programs_hold(&guest_daemon, false);
+    guest_expect_service(0);
+}
+
+/* Numbers that the program leaves out are no calls, whether or not their slots are in use; it may leave out many. */
+GUEST_TEST(test_numbers_left_out)
+{
+    const uint32_t last = PROGRAM_CALLS * PROGRAM_CALLS - 1;
+    struct guest g;
+
+    guest_open(&g, "left out");
+    programs_hold(&guest_daemon, true);
+    for (unsigned i = 0; i < 3; i++)
+        g.page->slot[i].request = (struct program_request){
+            .operation = GROUP_BARRIER, .part = 3, .number = i * (PROGRAM_CALLS + 1)};
+    atomic_store(&g.page->submitted, 2 * PROGRAM_CALLS + 3);
+    guest_ring(&g);
+    while (atomic_load(&g.page->rung) != 0)
+        (void)sched_yield();
+    programs_hold(&guest_daemon, false);
+    while (atomic_load(&g.page->ended) != 3)
+        (void)sched_yield();
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(atomic_load(&g.page->slot[i].ended), i * (PROGRAM_CALLS + 1) + 1);
+    g.page->slot[last % PROGRAM_CALLS].request =
+        (struct program_request){.operation = GROUP_BARRIER, .part = 3, .number = last};
+    atomic_store(&g.page->submitted, last + 1);
+    guest_ring(&g);
+    while (atomic_load(&g.page->ended) != 4)
+        (void)sched_yield();
+    atomic_store(&g.page->submitted, last + 2 + PROGRAM_CALLS * PROGRAM_CALLS);
+    guest_ring(&g);
+    guest_expect_refusal(&g, ERROR_PROTOCOL, "more calls than there are slots");
+    guest_close(&g);
     guest_expect_service(0);
 }
 
@@ -344,7 +379,8 @@ GUEST_TEST(test_stopped)
     guest_open(&g, "stopped");
     guest_say(&g, PROGRAM_NOTICE, 0, 0, "");
     for (unsigned i = 0; i < PROGRAM_CALLS; i++)
-        g.page->slot[i].request = (struct program_request){.operation = GROUP_BARRIER, .part = 3};
+        g.page->slot[i].request =
+            (struct program_request){.operation = GROUP_BARRIER, .part = 3, .number = i};
     atomic_store(&g.page->submitted, PROGRAM_CALLS);
     guest_ring(&g); /* and does nothing any more */
     programs_do(&guest_daemon, many_strangers, &now);

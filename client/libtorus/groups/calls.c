@@ -396,12 +396,24 @@ static bool call_has_ended(struct torus_call *c)
     return c->ended;
 }
 
+/* Makes the next number one whose slot is free. Returns false if there is none. */
+static bool find_slot(struct group_session *s)
+{
+    for (unsigned i = 0; i < PROGRAM_CALLS; i++) {
+        struct torus_call *c = s->slot[s->link.submitted % PROGRAM_CALLS];
+        if (c == NULL || call_has_ended(c))
+            return true;
+        link_skip_slot(&s->link);
+    }
+    return false;
+}
+
 static struct torus_call *new_call(struct torus_group *g, struct torus_error *e)
 {
     struct group_session *s = g->session;
-    struct torus_call *c = s->slot[s->link.submitted % PROGRAM_CALLS];
+    struct torus_call *c;
 
-    if (c != NULL && !call_has_ended(c)) {
+    if (!find_slot(s)) {
         (void)fail(e, TORUS_ERROR_BUSY,
                    "this group and its parts have %u calls under way, and more are not possible: "
                    "wait until some have ended",

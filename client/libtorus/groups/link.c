@@ -392,6 +392,11 @@ void link_memory_free(struct program_link *link, struct shared_memory *memory)
 
 #define SLICE_NS 100000000 /* interval between checks of the connection while waiting */
 
+void link_skip_slot(struct program_link *link)
+{
+    link->submitted++;
+}
+
 struct program_slot *link_next_slot(struct program_link *link)
 {
     return &link->page->slot[link->submitted % PROGRAM_CALLS];
@@ -401,6 +406,7 @@ void link_submit(struct program_link *link)
 {
     const uint64_t one = 1;
 
+    link_next_slot(link)->request.number = link->submitted;
     atomic_store(&link->page->submitted, ++link->submitted);
     if (atomic_exchange(&link->page->rung, 1) == 0) {
         /* The write fails only if the counter is full, and then the doorbell is readable anyway. */

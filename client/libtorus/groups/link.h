@@ -12,7 +12,7 @@ struct program_link {
     bool asked;                /* the daemon may know the program's group */
     char *path;
     struct program_page *page;
-    uint32_t submitted;       /* number of calls submitted */
+    uint32_t submitted;       /* the number of the next call */
     uint32_t acknowledged;    /* number of ended calls whose end the program has learned */
     bool wants_notices;       /* the program uses link_notices() */
     struct torus_error error; /* why the link cannot be used any more, unless its code is 0 */
@@ -67,6 +67,8 @@ void link_memory_free(struct program_link *link, struct shared_memory *memory);
 
 /* --- calls on the shared page --- */
 
+/* Leaves out the number of the next call, because its slot is in use. */
+void link_skip_slot(struct program_link *link);
 /* Returns the slot of the next call. The slot must be free. The caller fills in its request, and then calls
  * link_submit(). */
 struct program_slot *link_next_slot(struct program_link *link);

@@ -130,22 +130,31 @@ static int take_call(struct program *p, const struct program_request *r, uint32_
 
 static int take_next(struct program *p)
 {
+    const uint32_t number = p->taken, slot = number % PROGRAM_CALLS;
+    const uint64_t bit = UINT64_C(1) << slot;
     struct program_request request;
-    uint32_t number = p->taken;
-    uint64_t bit = UINT64_C(1) << number % PROGRAM_CALLS;
     struct error e;
 
+    memory_copy_once(&request, &p->page->slot[slot].request, sizeof request);
+    if (p->version >= 2 && request.number != number) { /* the program has left it out */
+        p->taken++;
+        return 0;
+    }
     if ((p->under_way & bit) != 0)
         return program_break_rules(p, "has reused the slot of a call that has not ended");
-    memory_copy_once(&request, &p->page->slot[number % PROGRAM_CALLS].request, sizeof request);
     p->taken++;
     p->under_way |= bit;
+    p->number[slot] = number;
     if (p->state == PROGRAM_FAILED)
         program_call_ended(p, number, &p->failure);
     else if (take_call(p, &request, number, &e) != 0)
         program_call_ended(p, number, &e);
     return 0;
 }
+
+/* That a program may leave out and use until the daemon looks: it finds a free slot behind fewer than PROGRAM_CALLS that
+ * are in use, at most once for each of them. */
+#define NUMBERS_MOST (PROGRAM_CALLS * PROGRAM_CALLS)
 
 void program_take_calls(struct program *p)
 {
@@ -155,7 +164,7 @@ void program_take_calls(struct program *p)
         return;
     (void)atomic_exchange(&p->page->rung, 0);
     submitted = atomic_load(&p->page->submitted);
-    if (submitted - p->taken > PROGRAM_CALLS) {
+    if (submitted - p->taken > (p->version >= 2 ? NUMBERS_MOST : PROGRAM_CALLS)) {
         (void)program_break_rules(p, "has submitted more calls than there are slots");
         return;
     }

@@ -63,8 +63,9 @@ struct program {
 
     struct program_memory *page_memory;
     struct program_page *page;
-    uint32_t taken;     /* calls that the daemon has taken, of those submitted */
+    uint32_t taken;     /* the number up to which the daemon has taken the calls submitted */
     uint64_t under_way; /* bit k % PROGRAM_CALLS is set while call k is under way */
+    uint32_t number[PROGRAM_CALLS]; /* by slot: k of that call */
     uint32_t ended;
     bool wants_notices;
 

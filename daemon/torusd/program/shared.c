@@ -274,9 +274,9 @@ void program_fail(struct program *p, const struct error *e)
     p->failure = *e;
     fill_outcome(&p->page->failure, e);
     atomic_store(&p->page->failed, 1);
-    for (uint32_t number = p->taken - PROGRAM_CALLS; number != p->taken; number++)
-        if ((p->under_way >> number % PROGRAM_CALLS & 1) != 0)
-            program_call_ended(p, number, e);
+    for (unsigned slot = 0; slot < PROGRAM_CALLS; slot++)
+        if ((p->under_way >> slot & 1) != 0)
+            program_call_ended(p, p->number[slot], e);
     if (p->wants_notices)
         program_notify(p);
 }
