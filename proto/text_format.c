@@ -100,6 +100,8 @@ static const char *xml_format(const char *root, char room[TEXT_FORMAT_SIZE])
 {
     if (strcmp(root, "algo") == 0)
         return TEXT_FORMAT_MSCCL;
+    if (strcmp(root, "Algo") == 0)
+        return TEXT_FORMAT_FORESTCOLL;
     if (strcmp(root, "svg") == 0)
         return "an SVG picture";
     if (strcasecmp(root, "html") == 0)
@@ -112,7 +114,8 @@ static const char *xml_format(const char *root, char room[TEXT_FORMAT_SIZE])
 
 /* --- JSON --- */
 
-/* A schedule for torusd has one object a line, the first with "schedule", the others with "src". */
+/* A schedule for torusd has one object a line, the first with "schedule", the others with "src". TE-CCL's keys have
+ * numbers, which differ in its versions. */
 static const char *json_format(const char *at, const char *end)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -122,6 +125,9 @@ static const char *json_format(const char *at, const char *end)
         return TEXT_FORMAT_SCHEDULE;
     if (memmem(at, line, "\"src\"", 5) != NULL)
         return TEXT_FORMAT_ROUTES;
+    if (memmem(at, (size_t)(end - at), "-Flows\"", 7) != NULL ||
+        memmem(at, (size_t)(end - at), "hunk paths\"", 11) != NULL)
+        return TEXT_FORMAT_TECCL;
     if (memchr(at, '}', line) == NULL && newline != NULL)
         return "JSON with objects of several lines";
     return "JSON of another kind";

@@ -5,10 +5,12 @@
 #include <stddef.h>
 
 #define TEXT_FORMAT_SIZE 80u
+#define TEXT_FORMAT_FORESTCOLL "trees of ForestColl"
 #define TEXT_FORMAT_INI "an INI file"
 #define TEXT_FORMAT_MSCCL "a schedule in MSCCL's XML"
 #define TEXT_FORMAT_ROUTES "routes without a header"
 #define TEXT_FORMAT_SCHEDULE "a schedule in torusd's format"
+#define TEXT_FORMAT_TECCL "a schedule of TE-CCL"
 
 /* Names a format that is never text, such as "packed by gzip (unpack it first)"; NULL: none is
  * recognised. */

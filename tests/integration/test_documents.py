@@ -215,6 +215,11 @@ def torusctl(tmp_path):
     (tmp_path / 'hosts.ini').write_text(block('ini', '[alpha]'))
     (tmp_path / 'mine.py').write_text(block('python', 'def route('))
     (tmp_path / 'client').symlink_to(CHECKOUT / 'client')
+    (tmp_path / 'trees.xml').write_text('<Algo nchunkspernode="1">' + ''.join(
+        f'<tree root="{a}" nchunks="1">' + ''.join(
+            f'<send src="{a}" dst="{b}" path="{a},{b}"/>' for b in range(8) if b != a) + '</tree>' for a in range(8)) + '</Algo>')
+    (tmp_path / '16KB.json').write_text(json.dumps({'7-Flows': [
+        f'Chunk 0 from {a} traveled over {a}->{b} in epoch 0' for a in range(32) for b in range(32) if a != b]}))
     env = {'PATH': f'{Path(find_program("torusctl")).parent}:/usr/bin:/bin', 'TORUS_SOCKET': str(tmp_path / 'none')}
     return lambda line: subprocess.run(['/bin/sh', '-c', line], cwd=tmp_path, env=env, capture_output=True, text=True)
 

@@ -123,6 +123,20 @@ def test_xml_with_a_mark_and_line_ends(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize('whose,text', [
+    ('ForestColl', '<Algo nchunkspernode="1">' + ''.join(
+        f'<tree root="{a}" nchunks="1"><send src="{a}" dst="{b}" path="{a},{b}"/></tree>' for a, b in ('01', '10')) + '</Algo>'),
+    ('TE-CCL', json.dumps({'6-Flows': [f'Chunk 0 from {a} traveled over {a}->{b} in epoch 0' for a, b in ('01', '10')]},
+                          indent=2))])
+def test_allgathers_of_other_programs(tmp_path, whose, text):
+    (tmp_path / 'file').write_text(text)
+    done = torusctl('--json', 'plan', '--import', tmp_path / 'file', '--dims', '2m')
+    said = json.loads(done.stdout)
+    assert done.returncode == 0 and (said['operation'], said['startups'], said['transmission']) == ('allgather', 1, 1)
+    done = torusctl('plan', '--import', tmp_path / 'file')
+    assert done.returncode == 2 and f"file: {whose}'s format does not contain the torus: give --dims" in done.stderr
+
+
 @pytest.mark.parametrize('program,arguments', [
     ('torusd', ('--dims', '1x1', '--rank', '4', '--config')),
     ('torusctl', ('ip-routes', '--dims', '2', '--hosts'))])

@@ -255,7 +255,7 @@ TEST(peers_have_to_be_in_a_straight_line)
         "<tb id=\"0\" send=\"-1\" recv=\"0\" chan=\"0\">"
         "<step s=\"0\" type=\"r\" srcbuf=\"i\" srcoff=\"3\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" "
         "depid=\"-1\" deps=\"-1\"/></tb></gpu></algo>",
-        &t, "GPU 3 is not in a straight line", "GPU 0, thread block 0, step 0");
+        &t, "node 3 is not in a straight line", "GPU 0, thread block 0, step 0");
 }
 
 /* Malicious XML and XML of other kinds are refused with the line number. */

@@ -100,7 +100,7 @@ TEST(schedules_of_others_need_neighbours)
     struct schedule_report report;
 
     imported_free(msccl_read_back(BY_HAND, strlen(BY_HAND), &complete, &report));
-    msccl_refused(BY_HAND, &star, "is not a neighbour of it on star:3", "GPU");
+    msccl_refused(BY_HAND, &star, "is not a neighbour of node", "on star:3");
 }
 
 /* Fails the test unless a daemon of this network refuses the schedule. */

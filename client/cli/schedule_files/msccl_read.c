@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/schedule_files/straight_leg.h"
+#include "daemon/lib/schedule/file/export.h"
+
 /* ---- Connections ----------------------------------------------------------------------------- */
 
 /* The receiving end of a connection. */
@@ -266,20 +269,27 @@ static uint32_t hops_towards(const struct torus *t, unsigned dim, uint32_t from,
     return t->wrap[dim] ? t->size[dim] - straight : 0;
 }
 
-/* Finds the shortest path along a dimension; if there are two, the channel chooses one. Returns -1 if no direction
- * leads to `to`. */
-static int find_shortest(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
-                         uint32_t channel, int *direction, uint32_t *hops)
+/* Finds the leg of a send through the port that torusd has chosen. */
+static int find_leg_of_port(const struct torus *t, const struct msccl_block *b, struct leg *leg,
+                            struct error *e)
 {
-    *direction = channel % 2 == 0 ? 1 : -1;
-    if (t->graph[dim] == NULL) {
-        *hops = torus_shortest(t, dim, from, to, direction);
-        return 0;
-    }
-    if (graph_distance(t->graph[dim], from, to) != 1)
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], hops = 0;
+    const int direction = torus_port_direction(t, b->channel);
+    unsigned dim;
+
+    if (straight_dimension(t, b->gpu, (uint32_t)b->send, &dim, e) != 0)
         return -1;
-    *direction = (int)graph_towards(t->graph[dim], from, to) + 1;
-    *hops = 1;
+    torus_coordinates(t, b->gpu, from);
+    torus_coordinates(t, (uint32_t)b->send, to);
+    if (torus_port_dim(t, b->channel) == dim)
+        hops = hops_towards(t, dim, from[dim], to[dim], direction);
+    if (hops == 0)
+        return error_set(e, ERROR_REFUSED, "port %" PRIu32 " does not lead to GPU %" PRId32,
+                         b->channel, b->send);
+    if (hops > UINT16_MAX)
+        return error_set(e, ERROR_REFUSED, "%" PRIu32 " hops are more than a leg can have", hops);
+    *leg =
+        (struct leg){.hops = (uint16_t)hops, .dim = (uint8_t)dim, .direction = (int8_t)direction};
     return 0;
 }
 
@@ -289,41 +299,12 @@ static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struc
 {
     const struct msccl_program *p = r->program;
     const struct msccl_block *b = &p->block[s->block];
-    const struct torus *t = p->torus;
-    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], hops;
-    unsigned dim = t->dims;
-    char dims[TORUS_TEXT_SIZE];
-    int direction = 1;
+    struct error why;
+    int rc = p->by_torusd && b->channel < torus_ports(p->torus)
+                 ? find_leg_of_port(p->torus, b, leg, &why)
+                 : straight_leg(p->torus, b->gpu, (uint32_t)b->send, b->channel, leg, &why);
 
-    torus_coordinates(t, b->gpu, from);
-    torus_coordinates(t, (uint32_t)b->send, to);
-    for (unsigned i = 0; i < t->dims; i++) {
-        if (from[i] == to[i])
-            continue;
-        if (dim != t->dims)
-            return msccl_bad_step(p, s, e,
-                                  "GPU %" PRId32 " is not in a straight line from it on %s",
-                                  b->send, torus_format(t, dims));
-        dim = i;
-    }
-    if (!p->by_torusd || b->channel >= torus_ports(t)) {
-        if (find_shortest(t, dim, from[dim], to[dim], b->channel, &direction, &hops) != 0)
-            return msccl_bad_step(p, s, e, "GPU %" PRId32 " is not a neighbour of it on %s",
-                                  b->send, torus_format(t, dims));
-    } else {
-        direction = torus_port_direction(t, b->channel);
-        hops = torus_port_dim(t, b->channel) == dim
-                   ? hops_towards(t, dim, from[dim], to[dim], direction)
-                   : 0;
-        if (hops == 0)
-            return msccl_bad_step(p, s, e, "port %" PRIu32 " does not lead to GPU %" PRId32,
-                                  b->channel, b->send);
-    }
-    if (hops > UINT16_MAX)
-        return msccl_bad_step(p, s, e, "%" PRIu32 " hops are more than a leg can have", hops);
-    *leg =
-        (struct leg){.hops = (uint16_t)hops, .dim = (uint8_t)dim, .direction = (int8_t)direction};
-    return 0;
+    return rc == 0 ? 0 : msccl_bad_step(p, s, e, "%s", why.text);
 }
 
 /* Sets the step of a send: as early as all its chunks are there. */
@@ -574,29 +555,23 @@ struct printer {
     FILE *out;
     const struct msccl_program *program;
     const struct msccl_run *run;
-    uint32_t *chain; /* the hops of a route, last first; room for all hops */
-    bool *used;      /* by hop: a route contains it */
+    struct leg *legs; /* of a route, at the end of the room for all hops */
+    bool *used;       /* by hop: a route contains it */
 };
 
 /* Prints the route of a chunk whose last hop is `hop`. */
 static void print_route(struct printer *p, uint32_t chunk, uint32_t hop)
 {
-    uint32_t segments = p->program->segments, nodes = p->program->torus->nodes, count = 0;
+    uint32_t segments = p->program->segments, nodes = p->program->torus->nodes,
+             first = p->run->hops;
     uint32_t pair = chunk / segments;
 
     for (; hop != MSCCL_NONE; hop = hop_of(p->run, p->run->hop[hop].before)) {
         p->used[hop] = true;
-        p->chain[count++] = hop;
+        p->legs[--first] = p->run->step[p->run->hop[hop].step].leg;
     }
-    (void)fprintf(p->out,
-                  "{\"src\":%" PRIu32 ",\"dst\":%" PRIu32 ",\"segment\":%" PRIu32 ",\"legs\":[",
-                  pair / nodes, pair % nodes, chunk % segments);
-    while (count-- > 0) {
-        const struct leg *leg = &p->run->step[p->run->hop[p->chain[count]].step].leg;
-        (void)fprintf(p->out, "[%" PRIu32 ",%u,%d,%u]%s", leg->step, (unsigned)leg->dim,
-                      (int)leg->direction, (unsigned)leg->hops, count > 0 ? "," : "");
-    }
-    (void)fputs("]}\n", p->out);
+    schedule_export_route(p->out, pair / nodes, pair % nodes, chunk % segments, p->legs + first,
+                          p->run->hops - first);
 }
 
 /* Checks the output buffer of a GPU, and prints the routes of its chunks. */
@@ -650,21 +625,17 @@ static int print_routes(FILE *out, const struct msccl_program *program, const st
     struct printer p = {.out = out,
                         .program = program,
                         .run = run,
-                        .chain = calloc((size_t)run->hops + 1, sizeof *p.chain), /* not 0 bytes */
+                        .legs = calloc((size_t)run->hops + 1, sizeof *p.legs), /* not 0 bytes */
                         .used = calloc((size_t)run->hops + 1, sizeof *p.used)};
-    int rc = p.chain == NULL || p.used == NULL ? msccl_no_memory(e) : 0;
-    char dims[TORUS_TEXT_SIZE];
+    int rc = p.legs == NULL || p.used == NULL ? msccl_no_memory(e) : 0;
 
-    (void)fprintf(out,
-                  "{\"schedule\":%d,\"dims\":\"%s\",\"name\":\"%s\",\"mode\":\"streaming\","
-                  "\"segments\":%" PRIu32 "}\n",
-                  IMPORTED_VERSION, torus_format(program->torus, dims), program->name,
-                  program->segments);
+    schedule_export_header(out, program->torus, program->name, OPERATION_EXCHANGE, true,
+                           program->segments);
     for (uint32_t id = 0; id < program->torus->nodes && rc == 0; id++)
         rc = print_gpu(&p, id, e);
     if (rc == 0)
         rc = check_hops(&p, e);
-    free(p.chain);
+    free(p.legs);
     free(p.used);
     return rc;
 }

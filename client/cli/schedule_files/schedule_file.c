@@ -4,9 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/schedule_files/forestcoll.h"
 #include "client/cli/schedule_files/goal.h"
 #include "client/cli/schedule_files/msccl.h"
 #include "client/cli/schedule_files/python_algorithm.h"
+#include "client/cli/schedule_files/teccl.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/detour/detour.h"
@@ -15,36 +17,51 @@
 #include "proto/text_file.h"
 #include "proto/text_format.h"
 
-/* Rejects other formats by name. A damaged schedule is left to its reader, which names the line. */
-static int check_format(const char *format, struct error *e)
-{
-    static const char *const readable[] = {TEXT_FORMAT_MSCCL, TEXT_FORMAT_SCHEDULE,
-                                           TEXT_FORMAT_ROUTES};
+/* The formats of other programs, which a function converts to torusd's. */
+static const struct {
+    const char *format, *name;
+    int (*read)(const char *text, size_t length, const struct torus *t, char **routes,
+                size_t *routes_length, struct error *e);
+} others[] = {
+    {TEXT_FORMAT_MSCCL, "MSCCL", msccl_read},
+    {TEXT_FORMAT_FORESTCOLL, "ForestColl", forestcoll_read},
+    {TEXT_FORMAT_TECCL, "TE-CCL", teccl_read},
+};
+#define OTHERS (sizeof others / sizeof *others)
 
-    if (format == NULL)
+/* Finds the format among `others`; OTHERS if it is torusd's. Rejects what is none of them by its name. A damaged
+ * schedule is left to its reader, which names the line. Returns 0, or -1 with *e. */
+static int find_format(const char *format, size_t *other, struct error *e)
+{
+    *other = OTHERS;
+    if (format == NULL || strcmp(format, TEXT_FORMAT_SCHEDULE) == 0 ||
+        strcmp(format, TEXT_FORMAT_ROUTES) == 0)
         return 0;
-    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
-        if (strcmp(format, readable[i]) == 0)
+    for (*other = 0; *other < OTHERS; (*other)++)
+        if (strcmp(format, others[*other].format) == 0)
             return 0;
     return error_set(
         e, ERROR_REFUSED,
         "this is %s, which cannot be read as a schedule: give MSCCL's XML (<algo ...>), "
-        "or torusd's format, which begins with {\"schedule\":%d,\"dims\":...}",
+        "ForestColl's (<Algo ...>), TE-CCL's JSON, or torusd's format, which begins with "
+        "{\"schedule\":%d,\"dims\":...}",
         format, IMPORTED_VERSION);
 }
 
-/* Replaces XML by the same schedule in torusd's format. */
-static int convert(struct schedule_file *f, const struct torus *torus, struct error *e)
+/* Replaces the text by the same schedule in torusd's format. */
+static int convert(struct schedule_file *f, size_t other, const struct torus *torus,
+                   struct error *e)
 {
-    char *xml = f->text;
+    char *text = f->text;
     size_t length = f->length;
     int rc;
 
     if (torus == NULL)
-        return error_set(e, ERROR_USAGE, "MSCCL's format does not contain the torus: give --dims");
+        return error_set(e, ERROR_USAGE, "%s's format does not contain the torus: give --dims",
+                         others[other].name);
     f->text = NULL;
-    rc = msccl_read(xml, length, torus, &f->text, &f->length, e);
-    free(xml);
+    rc = others[other].read(text, length, torus, &f->text, &f->length, e);
+    free(text);
     return rc;
 }
 
@@ -86,12 +103,12 @@ int schedule_file_read(struct schedule_file *f, const char *path, const struct t
     const char *format = text_is_wide_xml(f->text, f->length)
                              ? TEXT_FORMAT_MSCCL
                              : text_format(f->text, f->length, room);
-    bool xml = format != NULL && strcmp(format, TEXT_FORMAT_MSCCL) == 0;
-    int rc = check_format(format, e);
-    if (rc == 0 && xml)
-        rc = convert(f, torus, e);
+    size_t other;
+    int rc = find_format(format, &other, e);
+    if (rc == 0 && other < OTHERS)
+        rc = convert(f, other, torus, e);
     if (rc == 0)
-        rc = verify(f, xml, torus, e);
+        rc = verify(f, other < OTHERS, torus, e);
     if (rc == 0)
         return 0;
     schedule_file_free(f);

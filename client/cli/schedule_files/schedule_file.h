@@ -14,10 +14,10 @@ struct schedule_file {
     struct schedule_report report;
 };
 
-/* Reads and verifies a file in torusd's or MSCCL's format, judged by its beginning, or runs the algorithm in Python that
- * `path` names (python_algorithm.h). Both of the latter do not contain the torus, so they need `torus`, which may otherwise
- * be NULL. Returns 0 with *f, which the caller frees with
- * schedule_file_free(), or -1 with *e, which names the file. */
+/* Reads and verifies a file in the format of torusd, MSCCL, ForestColl or TE-CCL, which its text shows, or runs the
+ * algorithm in Python that `path` names (python_algorithm.h). Only torusd's format contains the torus; all others need
+ * `torus`, which may otherwise be NULL. Returns 0 with *f, which the caller frees with schedule_file_free(), or -1 with
+ * *e, which names the file. */
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
                        struct error *e);
 void schedule_file_free(struct schedule_file *f); /* does nothing if *f is zeroed */

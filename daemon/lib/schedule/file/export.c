@@ -7,19 +7,33 @@
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
-static void print_header(FILE *out, const struct torus *t, const struct algorithm *a,
-                         const uint32_t *period)
+/* Prints the header up to its last keys. */
+static void begin_header(FILE *out, const struct torus *t, const char *name,
+                         enum schedule_operation operation, const char *ports, bool streaming,
+                         uint32_t segments)
 {
     char dims[TORUS_TEXT_SIZE];
 
     (void)fprintf(out,
                   "{\"schedule\":%d,\"dims\":\"%s\",\"name\":\"%s\",\"operation\":\"%s\","
                   "\"ports\":\"%s\",\"mode\":\"%s\",\"segments\":%" PRIu32,
-                  IMPORTED_VERSION, torus_format(t, dims),
-                  a->imported != NULL ? imported_name(a->imported) : a->name,
-                  schedule_operation_name(a->operation),
-                  a->single_hops ? "one-port, single hops" : port_model_name(a->port_model),
-                  a->streaming ? "streaming" : "stepped", a->segments);
+                  IMPORTED_VERSION, torus_format(t, dims), name, schedule_operation_name(operation),
+                  ports, streaming ? "streaming" : "stepped", segments);
+}
+
+void schedule_export_header(FILE *out, const struct torus *t, const char *name,
+                            enum schedule_operation operation, bool streaming, uint32_t segments)
+{
+    begin_header(out, t, name, operation, port_model_name(PORT_MODEL_ALL), streaming, segments);
+    (void)fputs("}\n", out);
+}
+
+static void print_header(FILE *out, const struct torus *t, const struct algorithm *a,
+                         const uint32_t *period)
+{
+    begin_header(out, t, a->imported != NULL ? imported_name(a->imported) : a->name, a->operation,
+                 a->single_hops ? "one-port, single hops" : port_model_name(a->port_model),
+                 a->streaming, a->segments);
     if (period != NULL) {
         (void)fputs(",\"period\":[", out);
         for (unsigned i = 0; i < t->dims; i++)
@@ -30,8 +44,8 @@ static void print_header(FILE *out, const struct torus *t, const struct algorith
 }
 
 /* Routes have numbers only, and there may be millions: no JSON values are needed to print them. */
-static void print_route(FILE *out, uint32_t source, uint32_t destination, uint32_t segment,
-                        const struct leg *legs, uint32_t count)
+void schedule_export_route(FILE *out, uint32_t source, uint32_t destination, uint32_t segment,
+                           const struct leg *legs, uint32_t count)
 {
     (void)fprintf(out,
                   "{\"src\":%" PRIu32 ",\"dst\":%" PRIu32 ",\"segment\":%" PRIu32 ",\"legs\":[",
@@ -72,8 +86,8 @@ static int print_routes(FILE *out, const struct torus *t, const struct algorithm
             if (destination == source)
                 continue;
             for (uint32_t segment = 0; segment < a->segments; segment++) {
-                print_route(out, source, destination, segment, legs,
-                            algorithm_route(a, t, source, destination, segment, legs));
+                schedule_export_route(out, source, destination, segment, legs,
+                                      algorithm_route(a, t, source, destination, segment, legs));
                 watch_count(&printed, all);
             }
         }

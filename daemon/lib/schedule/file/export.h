@@ -15,3 +15,10 @@ int schedule_export(FILE *out, const struct torus *t, const struct algorithm *a,
 /* As schedule_export(), without the header and by_period. */
 int schedule_export_routes(FILE *out, const struct torus *t, const struct algorithm *a,
                            struct error *e);
+
+/* For schedules that are converted from other formats: prints the header of one for all ports, and the line of a
+ * route. */
+void schedule_export_header(FILE *out, const struct torus *t, const char *name,
+                            enum schedule_operation operation, bool streaming, uint32_t segments);
+void schedule_export_route(FILE *out, uint32_t source, uint32_t destination, uint32_t segment,
+                           const struct leg *legs, uint32_t count);
