@@ -17,6 +17,9 @@ def pytest_addoption(parser):
     parser.addoption('--mpi-collectives', type=int, metavar='N',
                      help='so many random operations in each test of the MPI preloads, and more '
                      'tests, instead of what takes seconds')
+    for suite, version in (('mpich', '4.0.2'), ('mpi4py', '3.1.4')):
+        parser.addoption(f'--{suite}', metavar='DIR', help=f'run the tests in the sources of {suite} {version}, which DIR has, '
+                         'with the preloads')
 
 
 def pytest_configure():
