@@ -16,6 +16,7 @@ struct making {
     const struct algorithm *algorithm;
     const struct simulation *simulation;
     struct timed *timed;
+    uint32_t lanes; /* of a channel */
     uint32_t places;
     uint32_t *representative; /* place -> node */
     uint32_t *place_of;       /* node -> place */
@@ -41,7 +42,7 @@ static void number_places(struct making *m)
     const struct torus *t = m->torus;
     uint32_t period[TORUS_MAX_DIMS], at[TORUS_MAX_DIMS];
 
-    if (m->simulation->rates != NULL || m->simulation->each_node)
+    if (m->simulation->rates != NULL || m->simulation->each_node || m->lanes > 1)
         torus_no_period(t, period);
     else
         algorithm_period(m->algorithm, t, period);
@@ -58,9 +59,28 @@ static void number_places(struct making *m)
 
 /* ---- Channels ------------------------------------------------------------------------------------ */
 
-static uint32_t channel_of(const struct making *m, uint32_t node, unsigned port)
+static uint32_t channel_of(const struct making *m, uint32_t node, unsigned port, uint32_t lane)
 {
-    return m->place_of[node] * torus_ports(m->torus) + port;
+    return (m->place_of[node] * torus_ports(m->torus) + port) * m->lanes + lane;
+}
+
+/* The node that stands for the one that a channel leaves, and its port. */
+static uint32_t node_of(const struct making *m, uint32_t channel, unsigned *port)
+{
+    const uint32_t number = channel / m->lanes;
+
+    *port = number % torus_ports(m->torus);
+    return m->representative[number / torus_ports(m->torus)];
+}
+
+/* Whether a port leads from the last coordinate of a ring to the first one, or back. */
+static bool is_dateline(const struct torus *t, uint32_t node, unsigned port)
+{
+    const unsigned dim = torus_port_dim(t, port);
+    uint32_t at[TORUS_MAX_DIMS];
+
+    torus_coordinates(t, node, at);
+    return t->wrap[dim] && at[dim] == (torus_port_direction(t, port) > 0 ? t->size[dim] - 1 : 0);
 }
 
 /* Switches follow the channels; at input buffers a node has one more, for its own messages. */
@@ -69,7 +89,29 @@ static uint32_t switch_of(const struct making *m, uint32_t node, unsigned port)
     const uint32_t ports = torus_ports(m->torus);
     const uint32_t each = ports + (m->simulation->place == SIMULATE_AT_INPUT);
 
-    return m->places * ports + m->place_of[node] * each + port;
+    return m->places * ports * m->lanes + m->place_of[node] * each + port;
+}
+
+static int add_lanes(struct making *m, uint32_t place, unsigned port)
+{
+    const struct simulation *s = m->simulation;
+    const uint32_t node = m->representative[place];
+    const uint32_t to = torus_neighbour(m->torus, node, port);
+
+    for (uint32_t lane = 0; lane < m->lanes; lane++) {
+        struct timed_channel c = {
+            .from = place,
+            .to = to == TORUS_NO_NODE ? place : m->place_of[to],
+            .entry = torus_port_opposite(m->torus, port) * m->lanes + lane + 1,
+            .switching = s->place == SIMULATE_IN_CHANNEL ? s->switching : 0,
+            .unit = s->segment * m->lanes,
+        };
+        if (s->rates != NULL)
+            c.unit = c.unit * DAMAGE_FULL_RATE / damage_rate(s->rates, node, port);
+        if (timed_add_channel(m->timed, &c) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int add_channels(struct making *m)
@@ -77,23 +119,10 @@ static int add_channels(struct making *m)
     const struct simulation *s = m->simulation;
     const unsigned ports = torus_ports(m->torus);
 
-    for (uint32_t place = 0; place < m->places; place++) {
-        for (unsigned port = 0; port < ports; port++) {
-            const uint32_t node = m->representative[place];
-            const uint32_t to = torus_neighbour(m->torus, node, port);
-            struct timed_channel c = {
-                .from = place,
-                .to = to == TORUS_NO_NODE ? place : m->place_of[to],
-                .entry = torus_port_opposite(m->torus, port) + 1,
-                .switching = s->place == SIMULATE_IN_CHANNEL ? s->switching : 0,
-                .unit = s->segment,
-            };
-            if (s->rates != NULL)
-                c.unit = c.unit * DAMAGE_FULL_RATE / damage_rate(s->rates, node, port);
-            if (timed_add_channel(m->timed, &c) != 0)
+    for (uint32_t place = 0; place < m->places; place++)
+        for (unsigned port = 0; port < ports; port++)
+            if (add_lanes(m, place, port) != 0)
                 return -1;
-        }
-    }
     if (s->place == SIMULATE_IN_CHANNEL)
         return 0;
     const unsigned each = ports + (s->place == SIMULATE_AT_INPUT);
@@ -119,17 +148,21 @@ static int add_message(struct making *m, uint32_t source, const struct timed_mes
     return timed_add_message(m->timed, message);
 }
 
-/* Adds the channels of a leg, and the switches, to the path of the last message. Moves *node to the leg's end. */
-static int add_leg(struct making *m, const struct leg *leg, uint32_t *node)
+/* Adds the channels of a leg, and the switches, to the path of the last message. Moves *node to the leg's end. `lane` has
+ * the message's lane in each dimension. */
+static int add_leg(struct making *m, const struct leg *leg, uint32_t *node,
+                   uint32_t lane[TORUS_MAX_DIMS])
 {
     const enum simulate_place place = m->simulation->place;
     const unsigned port = torus_port(m->torus, leg->dim, leg->direction);
 
     for (uint32_t hop = 0; hop < leg->hops; hop++) {
         const uint32_t next = torus_neighbour(m->torus, *node, port);
+        if (m->lanes > 1 && is_dateline(m->torus, *node, port))
+            lane[leg->dim] = 1;
         if (place == SIMULATE_AT_OUTPUT && timed_add_hop(m->timed, switch_of(m, *node, port)) != 0)
             return -1;
-        if (timed_add_hop(m->timed, channel_of(m, *node, port)) != 0)
+        if (timed_add_hop(m->timed, channel_of(m, *node, port, lane[leg->dim])) != 0)
             return -1;
         if (place == SIMULATE_AT_INPUT &&
             timed_add_hop(m->timed, switch_of(m, next, torus_port_opposite(m->torus, port))) != 0)
@@ -195,11 +228,11 @@ static void raise_beyond(struct making *m, uint32_t message, uint32_t hops)
 static int stream_block(struct making *m, const struct route *r)
 {
     const struct timed_message message = {.units = 1, .earliest = m->simulation->timed.startup};
-    uint32_t node = r->source;
+    uint32_t node = r->source, lane[TORUS_MAX_DIMS] = {0};
     int rc = add_message(m, r->source, &message) | add_own_switch(m, node);
 
     for (uint32_t i = 0; i < r->count && rc == 0; i++)
-        rc = add_leg(m, &r->leg[i], &node);
+        rc = add_leg(m, &r->leg[i], &node, lane);
     return rc;
 }
 
@@ -214,7 +247,7 @@ static int stream_leg(struct making *m, const struct route *r)
 {
     const bool is_root = r->count == 1;
     struct timed_message message = {.units = 1};
-    uint32_t node = node_after(m, r, r->count - 1);
+    uint32_t node = node_after(m, r, r->count - 1), lane[TORUS_MAX_DIMS] = {0};
 
     if (is_root && m->own == NULL)
         message.earliest = m->simulation->timed.startup;
@@ -225,7 +258,7 @@ static int stream_leg(struct making *m, const struct route *r)
         timed_add_need(m->timed, m->own[r->place * m->algorithm->segments + r->segment],
                        timed_messages(m->timed) - 1) != 0)
         return -1;
-    return add_leg(m, &r->leg[r->count - 1], &node);
+    return add_leg(m, &r->leg[r->count - 1], &node, lane);
 }
 
 /* What the message on the last leg needs, and what the others have before them. */
@@ -348,7 +381,8 @@ static int make_stepped(struct making *m)
         const struct timed_message message = {
             .units = (uint32_t)entry->count, .step = leg.step, .pays_startup = true};
         uint32_t node = m->representative[message_key_class(entry->key)];
-        if (add_message(m, node, &message) != 0 || add_leg(m, &leg, &node) != 0)
+        uint32_t lane[TORUS_MAX_DIMS] = {0};
+        if (add_message(m, node, &message) != 0 || add_leg(m, &leg, &node, lane) != 0)
             return -1;
     }
     if (visit_routes(m, join_steps) != 0)
@@ -395,38 +429,56 @@ static void release(struct making *m)
 static void tell_take(void *context, uint32_t message, uint32_t channel, uint64_t now)
 {
     const struct making *m = context;
-    const unsigned ports = torus_ports(m->torus);
+    unsigned port;
 
-    if (channel < m->places * ports)
-        m->simulation->takes(m->simulation->context, m->source[message],
-                             m->representative[channel / ports], channel % ports, now);
+    if (channel >= m->places * torus_ports(m->torus) * m->lanes)
+        return;
+    const uint32_t node = node_of(m, channel, &port);
+    m->simulation->takes(m->simulation->context, m->source[message], node, port, now);
 }
 
 /* Where a message waits, for people. */
 static struct simulate_wait describe(const struct making *m, const struct timed_wait *w)
 {
-    const unsigned ports = torus_ports(m->torus);
     uint32_t hops;
     const uint32_t *path = timed_path(m->timed, w->message, &hops);
-
-    return (struct simulate_wait){
+    struct simulate_wait wait = {
         .source = m->representative[timed_channel_at(m->timed, path[0])->from],
         .destination = m->representative[timed_channel_at(m->timed, path[hops - 1])->to],
-        .step = timed_message_at(m->timed, w->message)->step,
-        .node = m->representative[w->channel / ports],
-        .port = w->channel % ports};
+        .step = timed_message_at(m->timed, w->message)->step};
+
+    wait.node = node_of(m, w->channel, &wait.port);
+    return wait;
+}
+
+/* The most units that the lanes of a channel have carried together. */
+static uint64_t busiest(const struct making *m)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < m->places * torus_ports(m->torus); i++) {
+        uint64_t units = 0;
+        for (uint32_t lane = 0; lane < m->lanes; lane++)
+            units += timed_carried(m->timed, i * m->lanes + lane);
+        most = units > most ? units : most;
+    }
+    return most;
 }
 
 static int simulate(struct making *m, struct simulate_report *r, struct error *e)
 {
     const struct simulation *s = m->simulation;
+    struct timed_model model = s->timed;
 
+    m->lanes = s->lanes > 1 ? s->lanes : 1;
+    model.buffer *= m->lanes;
     *r = (struct simulate_report){0};
     if (make(m) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory to simulate %u %s", m->torus->nodes,
                          text_plural(m->torus->nodes, "node", "nodes"));
-    if (timed_run(m->timed, &s->timed, s->takes != NULL ? tell_take : NULL, m, &r->timed, e) != 0)
+    if (timed_run(m->timed, &model, s->takes != NULL ? tell_take : NULL, m, &r->timed, e) != 0)
         return -1;
+    r->timed.busiest = busiest(m);
     const uint64_t each = m->torus->nodes / m->places;
     const uint64_t own = m->own != NULL ? (uint64_t)m->places * m->algorithm->segments : 0;
     r->messages = (r->timed.arrived - own) * each;
@@ -439,7 +491,8 @@ static int simulate(struct making *m, struct simulate_report *r, struct error *e
 static int check(const struct torus *t, const struct algorithm *a, const struct simulation *s,
                  struct error *e)
 {
-    const double work = s->rates != NULL || s->each_node ? work_of_all(t, a) : work_of(t, a);
+    const double work =
+        s->rates != NULL || s->each_node || s->lanes > 1 ? work_of_all(t, a) : work_of(t, a);
 
     if (algorithm_accepts(a, t, e) != 0 || work_check(t, a, work, SIMULATE_WORK_MOST, e) != 0)
         return -1;

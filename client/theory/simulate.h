@@ -14,6 +14,12 @@
  * handles every message that comes in, also one that goes no further, and a node's own messages one after another; or
  * each output buffer has a switch, for its own channel. While a channel sends, the next messages are switched.
  *
+ * Lanes (virtual channels) for wormhole: a channel with two lanes is two channels of half the rate, as if it carried a
+ * part of one message, then one of the other, at fixed turns. On each ring a message uses lane 0 until it crosses the link
+ * between the last coordinate and the first one, and lane 1 on that link and after it. So messages that stay in their
+ * ring, or go through the dimensions in the same order, cannot wait for each other in a circle (Dally and Seitz). On
+ * other factors messages use lane 0. The link makes nodes different, so none stands for others.
+ *
  * In a streaming exchange a node's own segments wait in the order of (offset, segment). The offset is the destination's
  * coordinates minus the source's, modulo the sizes, as a row-major number. A message's entry is the number of the port by
  * which it comes in. So all nodes of a class (algorithm.h, period) behave alike, and one stands for all, unless channels
@@ -37,6 +43,7 @@ struct simulation {
     enum simulate_place place;  /* not IN_CHANNEL: streaming with TIMED_STORE only */
     const struct damage *rates; /* NULL: all channels have the full rate */
     bool each_node;             /* no node stands for others */
+    uint32_t lanes;             /* of a channel: 0 and 1 are one; 2 for TIMED_WORMHOLE only */
     /* Called when a channel takes a message, unless NULL: which node's, or the first node of a message of several
      * blocks, and the channel's node and port. */
     void (*takes)(void *context, uint32_t source, uint32_t node, unsigned port, uint64_t now);

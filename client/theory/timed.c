@@ -179,6 +179,11 @@ const uint32_t *timed_path(const struct timed *t, uint32_t message, uint32_t *ho
     return &t->path[t->message[message].path];
 }
 
+uint64_t timed_carried(const struct timed *t, uint32_t channel)
+{
+    return t->channel[channel].units;
+}
+
 static void add_event(struct timed *t, uint64_t at, uint32_t message, uint32_t hop,
                       enum event_kind kind)
 {

@@ -119,6 +119,9 @@ const struct timed_channel *timed_channel_at(const struct timed *t, uint32_t cha
 /* The path of a message: its channels, and how many. */
 const uint32_t *timed_path(const struct timed *t, uint32_t message, uint32_t *hops);
 
+/* The units that a channel has carried, after the run. */
+uint64_t timed_carried(const struct timed *t, uint32_t channel);
+
 /* Called when a message takes a channel. */
 typedef void timed_takes_fn(void *context, uint32_t message, uint32_t channel, uint64_t now);
 

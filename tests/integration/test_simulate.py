@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from support.simulated import Message, Torus, port, stepped, streaming
+from support.simulated import Message, Torus, port, stepped, streaming, with_lanes
 from torus_net import CHECKOUT, find_program
 from torus_net.patience import run
 
@@ -72,7 +72,7 @@ class State:
 
 
 class Slow:
-    """`model` has switching, queue, tp, unit, buffer, slots, ports and barrier."""
+    """`model` has switching, queue, tp, unit, buffer, lanes, slots, ports and barrier."""
 
     def __init__(self, torus, messages, model):
         self.torus, self.model = torus, model
@@ -85,7 +85,8 @@ class Slow:
         self.news = []  # arrivals of this time
 
     def entry(self, channel):
-        return port(channel[1], -channel[2]) + 1
+        lanes = self.model['lanes'] or 1
+        return port(channel[1], -channel[2]) * lanes + (channel[4] if lanes > 1 else 0) + 1
 
     def total(self, state):
         return state.message.units * self.model['unit']
@@ -221,6 +222,7 @@ def a_machine(rng, segments):
     return {'switching': switching, 'queue': rng.choice(QUEUES), 'ts': rng.choice((0, 0, 1, 5)),
             'tp': rng.choice((0, 0, 1, 3)), 'tw': segments * rng.randint(1, 3),
             'buffer': rng.randint(0, 4) if switching == 'wormhole' else None,
+            'lanes': rng.choice((None, 2)) if switching == 'wormhole' else None,
             'slots': rng.choice((None, None, 1, 2)) if switching != 'wormhole' else None,
             'ports': rng.choice(('one', 2, 'all')), 'barrier': rng.random() < 0.25,
             'mode': rng.choice(('stepped', 'streaming'))}
@@ -228,17 +230,20 @@ def a_machine(rng, segments):
 
 def options(machine):
     words = ['--block-size', 1]
-    for name in 'mode', 'switching', 'queue', 'ts', 'tp', 'tw', 'ports', 'buffer', 'slots':
+    for name in 'mode', 'switching', 'queue', 'ts', 'tp', 'tw', 'ports', 'buffer', 'lanes', 'slots':
         if machine[name] is not None:
             words += [f'--{name}', machine[name]]
     return words + ['--barrier'] * machine['barrier']
 
 
 def slowly(torus, routes, segments, machine, allgather=False):
-    model = dict(machine, unit=machine['tw'] // segments, buffer=(machine['buffer'] or 0) * machine['tw'],
+    lanes = machine['lanes'] or 1
+    model = dict(machine, unit=machine['tw'] // segments * lanes, buffer=(machine['buffer'] or 0) * machine['tw'] * lanes,
                  slots=machine['slots'] or 0, ports={'all': 0, 'one': 1}.get(machine['ports'], machine['ports']))
     messages = (streaming(torus, routes, machine['ts'], allgather) if machine['mode'] == 'streaming'
                 else stepped(torus, routes, machine['ts'], allgather))
+    if lanes > 1:
+        messages = with_lanes(torus, messages)
     return Slow(torus, messages, model).run()
 
 
@@ -276,8 +281,21 @@ def test_algorithms(dims, algorithm):
     allgather = algorithm in ('saadschultz', 'balanced', 'yangwang', 'disjoint')
     for switching in SWITCHINGS:
         machine = a_machine(rng, segments)
-        machine.update(switching=switching, slots=None, buffer=rng.randint(0, 4) if switching == 'wormhole' else None)
+        worms = switching == 'wormhole'
+        machine.update(switching=switching, slots=None, buffer=rng.randint(0, 4) if worms else None,
+                       lanes=rng.choice((None, 2)) if worms else None)
         agree(['--dims', dims, '--algorithm', algorithm], torus, routes, segments, machine, allgather)
+
+
+@pytest.mark.parametrize('dims', ['5', '8', '4x5', '5x4m'])
+def test_two_lanes_keep_worms_from_circles(dims):
+    """Routes through the dimensions in order: with one lane they wait in a circle, with two they do not."""
+    words = ['--json', 'simulate', '--dims', dims, '--algorithm', 'direct', '--mode', 'streaming', '--switching', 'wormhole']
+    one = json.loads(torusctl(*words, status=1))
+    two = json.loads(torusctl(*words, '--lanes', 2))
+    assert one['deadlock'] and two['lanes'] == 2 and 'deadlock' not in two and two['messages'] > one['messages']
+    nodes = two['node_count']
+    assert two['messages'] == nodes * (nodes - 1) and two['time_us'] >= two['bound_us']
 
 
 @pytest.mark.parametrize('dims', ['8x8', '4x4x4'])

@@ -61,6 +61,17 @@ def path_of(torus, node, legs):
     return path
 
 
+def with_lanes(torus, messages):
+    """Adds the lane to each channel: 1 from the hop of a message on which the coordinate jumps over the end of a ring."""
+    for message in messages:
+        second = set()
+        for hop, (node, dim, direction, end) in enumerate(message.path):
+            if torus.wraps[dim] and torus.at(end)[dim] - torus.at(node)[dim] != direction:
+                second.add(dim)
+            message.path[hop] = node, dim, direction, end, int(dim in second)
+    return messages
+
+
 def stepped(torus, routes, startup, allgather):
     messages = {}
     for source, _, _, legs in routes:

@@ -273,6 +273,8 @@ TEST(simulated_refusals)
                    {"simulate --banyan 4 --tp 1", "are for --dims and --import"},
                    {"simulate --dims 5x5 --barrier", "streaming has no steps"},
                    {"simulate --dims 5x5 --buffer 8", "is for --switching wormhole"},
+                   {"simulate --dims 5x5 --lanes 2", "is for --switching wormhole"},
+                   {"simulate --dims 5x5 --lanes 0 --switching wormhole", "give 1 or 2"},
                    {"simulate --dims 5x5 --slots 1 --switching wormhole", "--slots is for"},
                    {"simulate --dims 5x5 --slots 1 --switch input", "--slots and --switch input"},
                    {"simulate --dims 5x5 --rate 0:+0=0.5 --switching wormhole", "of one rate"},

@@ -19,7 +19,7 @@
 /* The machine that a schedule runs on, as the user gives it. */
 struct machine_arguments {
     const char *ts, *tp, *tw, *block_size;
-    const char *mode, *switching, *place, *ports, *queue, *buffer, *slots;
+    const char *mode, *switching, *place, *ports, *queue, *buffer, *lanes, *slots;
     bool barrier;
 };
 
@@ -62,6 +62,9 @@ static const struct option options[] = {
      "streaming, otherwise step)"},
     {"--buffer", "SIZE", offsetof(struct simulate_arguments, machine.buffer),
      "wormhole: bytes that a node buffers after each channel (default: 8)"},
+    {"--lanes", "NUMBER", offsetof(struct simulate_arguments, machine.lanes),
+     "wormhole: 1, or 2 lanes of half the rate on each channel, of which rings\n"
+     "use the second one after their last node (default: 1)"},
     {"--slots", "NUMBER", offsetof(struct simulate_arguments, machine.slots),
      "store, cut-through: messages that a node buffers after each channel\n"
      "(default: any number)"},
@@ -271,7 +274,8 @@ static bool machine_arguments_given(const struct machine_arguments *a)
 {
     return a->ts != NULL || a->tp != NULL || a->tw != NULL || a->block_size != NULL ||
            a->mode != NULL || a->switching != NULL || a->place != NULL || a->ports != NULL ||
-           a->queue != NULL || a->buffer != NULL || a->slots != NULL || a->barrier;
+           a->queue != NULL || a->buffer != NULL || a->lanes != NULL || a->slots != NULL ||
+           a->barrier;
 }
 
 static int parse_ports(const char *text, uint32_t *ports, struct error *e)
@@ -317,6 +321,8 @@ static int check_machine(const struct schedule_run *run, const struct machine_ar
     const struct refusal refusals[] = {
         REFUSAL(s->streaming && a->barrier, "--barrier: streaming has no steps"),
         REFUSAL(!worms && a->buffer != NULL, "--buffer is for --switching wormhole"),
+        REFUSAL(!worms && a->lanes != NULL, "--lanes is for --switching wormhole"),
+        REFUSAL(s->lanes < 1 || s->lanes > 2, "--lanes: give 1 or 2"),
         REFUSAL(worms && a->slots != NULL, "--slots is for --switching store and cut-through"),
         REFUSAL(worms && s->rates != NULL, "--switching wormhole is for channels of one rate"),
         REFUSAL(
@@ -347,11 +353,13 @@ static int read_machine(const struct cli *cli, const struct machine_arguments *a
     size_t queue = s->streaming ? TIMED_LONGEST : TIMED_STEP, place = SIMULATE_IN_CHANNEL;
     s->timed.ports = algorithm->port_model == PORT_MODEL_ONE ? 1 : algorithm->ports;
     s->timed.barrier = a->barrier;
+    s->lanes = 1;
     if (READ_OPTION(&e, "--switching", a->switching, parse_named, switching_names, &switching) !=
             0 ||
         READ_OPTION(&e, "--queue", a->queue, parse_named, queue_names, &queue) != 0 ||
         READ_OPTION(&e, "--switch", a->place, parse_named, place_names, &place) != 0 ||
         READ_OPTION(&e, "--ports", a->ports, parse_ports, &s->timed.ports) != 0 ||
+        READ_OPTION(&e, "--lanes", a->lanes, parse_number, 2, &s->lanes) != 0 ||
         READ_OPTION(&e, "--slots", a->slots, parse_number, 1000000, &s->timed.slots) != 0)
         return cli_fail(cli, &e);
     s->timed.switching = (enum timed_switching)switching;
@@ -417,8 +425,8 @@ static double bound_time(const struct schedule_run *run)
 static const struct section schedule_sections[] = {
     RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
            FIELD("algorithm"), FIELD("operation"), FIELD("rates"), FIELD("mode"),
-           FIELD("switching"), FIELD("switches at", "switch"), FIELD("ports"), FIELD("queue"),
-           FIELD("barrier"), FIELD("segments of a block", "segments"),
+           FIELD("switching"), FIELD("switches at", "switch"), FIELD("lanes"), FIELD("ports"),
+           FIELD("queue"), FIELD("barrier"), FIELD("segments of a block", "segments"),
            FIELD("messages arrived", "messages"), FIELD("waits for others", "waited"),
            FIELD("blocks, busiest channel", "busiest"), FIELD("startup, us", "startup_us"),
            FIELD("switching, us", "switching_us"), FIELD("a block, us", "block_us"),
@@ -464,6 +472,7 @@ static int set_machine(json_t *o, const struct schedule_run *run)
            json_object_set_new(o, "switch", json_string(place_names[s->place])) |
            json_object_set_new(o, "ports", ports == 0 ? json_string("all") : json_integer(ports)) |
            json_object_set_new(o, "queue", json_string(queue_names[s->timed.queue])) |
+           (s->lanes > 1 ? json_object_set_new(o, "lanes", json_integer(s->lanes)) : 0) |
            json_object_set_new(o, "barrier", json_boolean(s->timed.barrier)) |
            json_object_set_new(o, "startup_us", micros((double)s->timed.startup)) |
            json_object_set_new(o, "switching_us", micros((double)s->switching)) |
@@ -662,9 +671,9 @@ const struct command command_simulate = {
     .summary = "Simulate schedules in time, on tori and on other networks",
     .usage = "--dims DIMS [--algorithm NAME [--q N]] | --import FILE\n"
              "       [--mode MODE] [--barrier] [--switching MODE] [--ports NUMBER] [--queue NAME]\n"
-             "       [--buffer SIZE] [--slots NUMBER] [--ts US] [--tp US] [--tw US]\n"
-             "       [--block-size SIZE] [--switch PLACE] [--rate LIST] [--link-rate LIST]\n"
-             "       [--rates FILE] [--json]\n"
+             "       [--buffer SIZE] [--lanes NUMBER] [--slots NUMBER] [--ts US] [--tp US]\n"
+             "       [--tw US] [--block-size SIZE] [--switch PLACE] [--rate LIST]\n"
+             "       [--link-rate LIST] [--rates FILE] [--json]\n"
              "       --network NETWORK [--algorithm a1|a2] [--json]\n"
              "       --banyan N|--omega N|--baseline N [--square NAME] [--rows] [--json]",
     .options = options,
