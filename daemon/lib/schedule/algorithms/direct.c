@@ -143,7 +143,8 @@ const struct algorithm algorithm_direct = {
  * destination by single hops. There are no steps: a port sends the waiting segment with the
  * farthest way to go. If all channels carry the same, that keeps the busiest ones busy from
  * beginning to end: the simulation (client/theory/simulate.h) finishes in exactly the lower bound
- * on every torus and mesh tried. Executed in steps, hop h of every segment is in step h - 1.
+ * on every torus and mesh tried. Executed in steps, hop h of every segment is in step h - 1; that
+ * takes the lower bound on every torus of one or two dimensions (client/doc/exchange-in-steps.md).
  *
  * Half of the segments take the dimensions in order 0, 1, ..., k-1, the other half in reverse. Half
  * go each way round to the opposite node of an even ring. Both choices alternate with the parity of
@@ -180,7 +181,7 @@ const struct algorithm algorithm_stream = {
     .summary = "four segments a block by single hops, farthest way first, without steps",
     .accepts_text = "any torus or mesh",
     .startups = "in steps: the longest path; streamed: no steps",
-    .transmission = "streamed: the lower bound; in steps: no formula",
+    .transmission = "streamed: the lower bound; in steps, too, on tori of one or two dimensions",
     .source = "this project",
     .port_model = PORT_MODEL_ALL,
     .segments = 4,

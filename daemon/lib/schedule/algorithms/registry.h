@@ -31,6 +31,8 @@
     MEMBER(cccube, "cccube-q4", 4)                                                                 \
     MEMBER(cccube, "cccube-q8", 8)                                                                 \
     ROW(atape, "atape")                                                                            \
+    ROW(orders, "orders")                                                                          \
+    ROW(orders_s48, "orders-s48")                                                                  \
     ROW(stream, "stream")                                                                          \
     ROW(tree, "tree")                                                                              \
     ROW(pair, "pair")                                                                              \
