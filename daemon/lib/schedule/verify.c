@@ -43,6 +43,7 @@ struct run {
     const struct damage *rates; /* NULL: all channels have the full rate */
     uint32_t places;
     bool is_each_a_place;
+    uint32_t *next;           /* if so: node -> the next node of its class, or TORUS_NO_NODE */
     bool by_rule;             /* no route has been followed */
     struct channel *channel;  /* place * ports + port */
     struct turn *turn;        /* by place */
@@ -261,11 +262,10 @@ static int add_messages(struct run *run, const struct tally_entry *entry)
     const struct routes *r = run->routes;
     uint32_t class = message_key_class(entry->key), first = r->representative[class];
     struct leg leg = message_key_leg(r->torus, entry->key);
-    uint32_t last = run->is_each_a_place ? r->torus->nodes - 1 : first;
 
-    for (uint32_t start = first; start <= last; start++)
-        if (r->class_of[start] == class &&
-            add_message(run, (struct message){.leg = routes_moved_leg(r, &leg, first, start),
+    for (uint32_t start = first; start != TORUS_NO_NODE;
+         start = run->is_each_a_place ? run->next[start] : TORUS_NO_NODE)
+        if (add_message(run, (struct message){.leg = routes_moved_leg(r, &leg, first, start),
                                               .start = start,
                                               .blocks = entry->count}) != 0)
             return -1;
@@ -333,6 +333,24 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
     return 0;
 }
 
+/* Returns the list of each class, in ascending order, or NULL without memory. */
+static uint32_t *list_classes(const struct routes *r)
+{
+    const uint32_t nodes = r->torus->nodes;
+    uint32_t *next = calloc((size_t)nodes + r->classes, sizeof *next);
+
+    if (next == NULL)
+        return NULL;
+    for (uint32_t node = 0, *last = next + nodes; node < nodes; node++) {
+        const uint32_t class = r->class_of[node];
+        if (node != r->representative[class])
+            next[last[class]] = node;
+        next[node] = TORUS_NO_NODE;
+        last[class] = node;
+    }
+    return next;
+}
+
 /* Runs the schedule whose messages these are. Returns 0 with its costs in *r, or -1 with *e (no
  * memory). */
 static int price(const struct routes *routes, const struct damage *rates, bool by_rule,
@@ -344,6 +362,7 @@ static int price(const struct routes *routes, const struct damage *rates, bool b
         .routes = routes,
         .rates = rates,
         .is_each_a_place = each,
+        .next = each ? list_classes(routes) : NULL,
         .by_rule = by_rule,
         .places = places,
         .channel = calloc((size_t)places * torus_ports(routes->torus), sizeof *run.channel),
@@ -353,7 +372,10 @@ static int price(const struct routes *routes, const struct damage *rates, bool b
     };
 
     tally_sort(messages);
-    int rc = run.channel != NULL && run.turn != NULL ? run_schedule(&run, messages, r) : -1;
+    int rc = run.channel != NULL && run.turn != NULL && (run.next != NULL || !each)
+                 ? run_schedule(&run, messages, r)
+                 : -1;
+    free(run.next);
     free(run.channel);
     free(run.turn);
     free(run.messages);
