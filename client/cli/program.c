@@ -22,8 +22,8 @@
     GROUP("what the torus does", COMMAND(status) COMMAND(links) COMMAND(top) COMMAND(serve))       \
     GROUP("what is wrong", COMMAND(doctor) COMMAND(support_bundle) COMMAND(trace) COMMAND(report)) \
     GROUP("measuring", COMMAND(bench) COMMAND(perf) COMMAND(calibrate))                            \
-    GROUP("schedules, without a daemon",                                                           \
-          COMMAND(algorithms) COMMAND(plan) COMMAND(predict) COMMAND(bounds) COMMAND(simulate))    \
+    GROUP("schedules, without a daemon", COMMAND(algorithms) COMMAND(plan) COMMAND(sweep)          \
+                                             COMMAND(predict) COMMAND(bounds) COMMAND(simulate))   \
     GROUP("setting up", COMMAND(discover) COMMAND(init) COMMAND(key))                              \
     GROUP("other programs", COMMAND(run) COMMAND(mpi_env) COMMAND(routes) COMMAND(ip_routes))      \
     GROUP("help", COMMAND(help))

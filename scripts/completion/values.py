@@ -56,6 +56,7 @@ ALGORITHM_OPTIONS = {
     ('broadcast', '--algorithm'): (ALLGATHER, ('auto',)),
     ('bench', '--algorithms'): (EXCHANGE, ('auto', 'all')),
     ('plan', '--algorithm'): (EXCHANGE + ALLGATHER, ()),
+    ('sweep', '--algorithms'): (EXCHANGE + ALLGATHER, ()),
     ('predict', '--algorithm'): (EXCHANGE + ALLGATHER, ('all',)),
     ('simulate', '--algorithm'): (EXCHANGE + ALLGATHER, ()),
 }

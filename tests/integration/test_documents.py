@@ -229,7 +229,7 @@ def test_commands_without_a_daemon(torusctl, tmp_path):
     seen = set()
     for text in DOCUMENTS.values():
         for line in commands(text):
-            found = re.match(r'torusctl (algorithms|bounds|ip-routes|plan|predict|simulate)\b', line)
+            found = re.match(r'torusctl (algorithms|bounds|ip-routes|plan|predict|simulate|sweep)\b', line)
             if not found:
                 continue
             if 'theirs.xml' in line:

@@ -22,6 +22,7 @@ ALONE = {
     'simulate': [('--dims', '4x4', '--rate', '6:-1=0.4'), ('--network', 'complete:3xcomplete:4'), ('--dims', '4x4', '--algorithm', 'stream'),
                  ('--dims', '5x5', '--algorithm', 'yangwang'), ('--banyan', '8')],
     'report': [('run.json',)],
+    'sweep': [('--dims', '4x4..8x8', '--algorithms', 'at2')],
 }
 # These ask a daemon.
 ASKED = {

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.plain
 # Without a daemon; what they print is the same each time.
 OFFLINE = ('algorithms', 'algorithms --dims 4x8', 'algorithms --dims 4x4m', 'bounds --dims 4x4', 'bounds --dims 3x4x5',
            'plan --dims 4x4 --algorithm at2', 'plan --dims 4x4 --without 3:+0,7', 'predict --dims 4x8',
-           'simulate --dims 4x4', 'simulate --banyan 8', 'help', 'help exchange')
+           'simulate --dims 4x4', 'simulate --banyan 8', 'sweep --dims 4x4..16x16 --algorithms at2,a2', 'help', 'help exchange')
 ONLINE = ('status', 'status --all', 'links', 'links --all', 'exchange --block-size 4KiB',
           'exchange --block-size 4KiB --repeat 3', 'broadcast --block-size 4KiB --root 0', 'allgather --block-size 1KiB',
           'bench --sizes 1KiB --repeat 1', 'top --once')

@@ -214,17 +214,6 @@ static int bench_print_text(const struct cli *cli, const struct sweep *s)
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-static void print_quoted(const char *text)
-{
-    (void)putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            (void)putchar('"');
-        (void)putchar(*text);
-    }
-    (void)putchar('"');
-}
-
 static int bench_print_csv(const struct sweep *s)
 {
     static const char *const columns[] = {"block_bytes",    "algorithm",         "mode",
@@ -241,18 +230,11 @@ static int bench_print_csv(const struct sweep *s)
     {
         const json_t *error = json_object_get(result, "error");
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
-            const json_t *value = json_object_get(result, columns[k]);
-            if (json_is_string(value))
-                (void)printf("%s", json_string_value(value));
-            else if (json_is_integer(value))
-                (void)printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
-            else if (json_is_real(value))
-                (void)printf("%.9g", json_real_value(value));
+            writer_csv(stdout, json_object_get(result, columns[k]));
             (void)putchar(',');
         }
         (void)printf("%u,", s->repeat);
-        if (error != NULL)
-            print_quoted(json_string_value(json_object_get(error, "text")));
+        writer_csv(stdout, json_object_get(error, "text"));
         (void)putchar('\n');
     }
     return EXIT_DONE;

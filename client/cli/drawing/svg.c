@@ -50,8 +50,7 @@ static const double thinnest = 1;
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-/* Copies a text as XML, cut to what fits. */
-static void escape(char *out, size_t size, const char *text)
+void svg_escape(char *out, size_t size, const char *text)
 {
     static const struct {
         char character;
@@ -245,7 +244,7 @@ static struct svg_page make_page(FILE *out, struct drawing *d, const struct sche
 {
     struct svg_page p = {.out = out, .drawing = d, .layout = &d->layout, .report = report};
 
-    escape(p.name, sizeof p.name, d->algorithm->name);
+    svg_escape(p.name, sizeof p.name, d->algorithm->name);
     (void)torus_format(d->torus, p.torus);
     measure_heading(&p);
     measure_steps(&p);

@@ -12,6 +12,9 @@
 /* Writes the whole document. The caller checks `out` for errors. */
 void svg_draw(FILE *out, struct drawing *d, const struct schedule_report *report);
 
+/* Copies a text as XML, cut to what fits. */
+void svg_escape(char *out, size_t size, const char *text);
+
 /* The options of torusctl plan that draw the schedule. */
 
 /* The options as the user has given them; NULL: not given. */

@@ -497,3 +497,28 @@ void writer_text(FILE *out, const json_t *value, const struct view *view)
             table(out, columns, s, part);
     }
 }
+
+static void print_quoted(FILE *out, const char *text)
+{
+    (void)fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            (void)fputc('"', out);
+        (void)fputc(*text, out);
+    }
+    (void)fputc('"', out);
+}
+
+void writer_csv(FILE *out, const json_t *value)
+{
+    if (json_is_string(value) && strpbrk(json_string_value(value), ",\"\r\n") != NULL)
+        print_quoted(out, json_string_value(value));
+    else if (json_is_string(value))
+        (void)fputs(json_string_value(value), out);
+    else if (json_is_integer(value))
+        (void)fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        (void)fprintf(out, "%.9g", json_real_value(value));
+    else if (json_is_boolean(value))
+        (void)fputs(json_is_true(value) ? "true" : "false", out);
+}

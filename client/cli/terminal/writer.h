@@ -76,6 +76,9 @@ struct view {
 /* The view that an array of sections is. */
 #define VIEW(sections) (&(const struct view){(sections), sizeof(sections) / sizeof((sections)[0])})
 
+/* Prints a text, a number or a boolean as an entry of CSV; null, or NULL, as an empty one. */
+void writer_csv(FILE *out, const json_t *value);
+
 /* Print the value. The caller checks ferror(out). On a terminal, text is wrapped at words, and a table that is too wide
  * has several lines a row; elsewhere each row and each text is a line, for programs that read it. */
 void writer_json(FILE *out, const json_t *value);
