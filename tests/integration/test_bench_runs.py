@@ -113,12 +113,15 @@ def test_a_small_run(tmp_path):
 def test_schedules(tmp_path):
     done = bench('--schedules', '--quick', '--no-tori', '--no-plots', '--out', tmp_path)
     assert done.returncode == 0, done.stderr
-    cell, = json.loads((tmp_path / 'results.json').read_text())['schedules']['cells']
+    said = json.loads((tmp_path / 'results.json').read_text())['schedules']
+    (cell,), (gather,) = said['cells'], said['gathers']
     assert cell['load'] == 1 and cell['bound'] == pytest.approx(1024 * 8 / 50e6)
     assert set(cell['seconds']) == {'stream', 'traeff', 'halfring', 'flow 1', 'flow 4', 'steps 1',
                                     'steps 4'}
-    assert all(seconds > 0 for seconds in cell['seconds'].values())
+    assert set(gather['seconds']) == {'disjoint', 'balanced', 'saadschultz', 'swing'}
+    assert all(seconds > 0 for seconds in (*cell['seconds'].values(), *gather['seconds'].values()))
     assert "A solver's schedules on 2x2 at 50 Mbit/s" in done.stdout
+    assert 'Allgathers by rivals on 2x2 at 50 Mbit/s' in done.stdout
 
 
 @pytest.mark.mininet

@@ -112,6 +112,20 @@ def schedules_tables(result):
                       'channel, of whole blocks or of blocks in four segments. The bound is for the nominal '
                       'rate of the links.')
         yield table
+        others = [way for way in cells[0]['seconds'] if way not in ways]
+        yield _times_of(f'Exchanges by rivals on {dims} at {mbit:g} Mbit/s: median times in ms', others, cells)
+        gathers = [c for c in result.get('gathers', ()) if c['dims'] == dims]
+        if gathers:
+            yield _times_of(f'Allgathers by rivals on {dims} at {mbit:g} Mbit/s: median times in ms',
+                            list(gathers[0]['seconds']), gathers)
+
+
+def _times_of(head, ways, cells):
+    table = Table(head, ['block', *ways])
+    for c in cells:
+        table.rows.append([format_size(c['size']), *(milliseconds(c['seconds'][way]) for way in ways)])
+    table.note = 'The algorithms that take this torus: of torusctl, and of `client/rivals` (`client/doc/algorithms.md`).'
+    return table
 
 
 def cuts_tables(result):
