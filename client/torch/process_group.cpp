@@ -16,7 +16,8 @@ using c10d::OpType;
 ProcessGroup::ProcessGroup(std::shared_ptr<Session> session, c10::intrusive_ptr<c10d::Store> store,
                            int rank, int size, std::string name, std::chrono::milliseconds timeout)
     : c10d::ProcessGroup(rank, size), session_(std::move(session)), group_(session_->group()),
-      store_(std::move(store)), name_(std::move(name)), timeout_(timeout)
+      store_(std::move(store)), name_(std::move(name)), number_(session_->next_group()),
+      timeout_(timeout)
 {
     init();
 }
@@ -54,16 +55,23 @@ uint32_t milliseconds(std::chrono::milliseconds timeout)
 
 ProcessGroup::WorkPointer ProcessGroup::submit(Request request)
 {
-    const auto timeout = request.timeout == c10d::kUnsetTimeout ? timeout_ : request.timeout;
     auto work = c10::make_intrusive<Work>(rank_, request.type, request.title, request.inputs,
                                           request.outputs);
-    std::string kind = request.inputs.empty() ? "" : c10::toString(request.inputs[0].scalar_type());
+
+    sequence_++;
+    return submit(std::move(request), Kind::collective, std::move(work));
+}
+
+ProcessGroup::WorkPointer ProcessGroup::submit(Request request, Kind kind,
+                                               c10::intrusive_ptr<Work> work)
+{
+    const auto timeout = request.timeout == c10d::kUnsetTimeout ? timeout_ : request.timeout;
+    std::string data = request.inputs.empty() ? "" : c10::toString(request.inputs[0].scalar_type());
 
     if (!name_.empty())
-        kind += " of group " + name_;
-    sequence_++;
-    session_->submit(
-        {kind, milliseconds(timeout), work, std::move(request.start), std::move(request.finish)});
+        data += " of group " + name_;
+    session_->submit({kind, data, milliseconds(timeout), work, std::move(request.start),
+                      std::move(request.finish)});
     return work;
 }
 
@@ -529,6 +537,82 @@ ProcessGroup::WorkPointer ProcessGroup::alltoall_base(at::Tensor &output, at::Te
                    [=] { give_back(sides->memory[1], to); }});
 }
 
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+/* Groups that share a session must not take each other's messages. */
+uint64_t ProcessGroup::message_tag(int tag) const
+{
+    constexpr uint64_t most = uint64_t(1) << 24; /* tags of libtorus have 56 bits */
+
+    TORCH_CHECK(tag >= 0, "torus: the tag ", tag, " is negative");
+    TORCH_CHECK(number_ < most, "torus: messages are possible in the first ", most,
+                " groups of all ranks only");
+    return number_ << 32 | uint64_t(tag);
+}
+
+/* Messages are no part of the order of the calls of a group. */
+ProcessGroup::WorkPointer ProcessGroup::send(Tensors &tensors, int rank, int tag)
+{
+    const at::Tensor tensor = only(tensors);
+    const uint32_t to = root(rank);
+    const uint64_t number = message_tag(tag);
+    auto memory = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+
+    return submit({OpType::SEND, "torus:send", timeout_, tensors, Tensors(),
+                   [=](torus_call **call, torus_error *error) {
+                       *memory = packed(tensor);
+                       return torus_start_send(group, memory->data_ptr(), memory->nbytes(), to,
+                                               number, call, error);
+                   },
+                   nullptr},
+                  Kind::send,
+                  c10::make_intrusive<Work>(rank_, OpType::SEND, "torus:send", tensors, Tensors()));
+}
+
+ProcessGroup::WorkPointer ProcessGroup::recv(Tensors &tensors, int rank, int tag)
+{
+    const at::Tensor tensor = only(tensors);
+    const uint32_t from = root(rank);
+    const uint64_t number = message_tag(tag);
+    auto memory = std::make_shared<at::Tensor>();
+    auto work = c10::make_intrusive<Work>(rank_, OpType::RECV, "torus:recv", tensors, tensors);
+    torus_group *const group = group_;
+
+    work->set_source(rank);
+    return submit({OpType::RECV, "torus:recv", timeout_, tensors, tensors,
+                   [=](torus_call **call, torus_error *error) {
+                       *memory = room(tensor);
+                       return torus_start_receive(group, memory->data_ptr(), memory->nbytes(), from,
+                                                  number, call, error);
+                   },
+                   [=] { give_back(*memory, tensor); }},
+                  Kind::receive, work);
+}
+
+ProcessGroup::WorkPointer ProcessGroup::recvAnysource(Tensors &tensors, int tag)
+{
+    const at::Tensor tensor = only(tensors);
+    const uint64_t number = message_tag(tag);
+    auto memory = std::make_shared<at::Tensor>();
+    auto from = std::make_shared<uint32_t>();
+    auto work = c10::make_intrusive<Work>(rank_, OpType::RECVANYSOURCE, "torus:recvAnySource",
+                                          tensors, tensors);
+    torus_group *const group = group_;
+
+    return submit({OpType::RECVANYSOURCE, "torus:recvAnySource", timeout_, tensors, tensors,
+                   [=](torus_call **call, torus_error *error) {
+                       *memory = room(tensor);
+                       return torus_start_receive_any(group, memory->data_ptr(), memory->nbytes(),
+                                                      number, from.get(), call, error);
+                   },
+                   [=] {
+                       work->set_source(static_cast<int>(*from));
+                       give_back(*memory, tensor);
+                   }},
+                  Kind::receive, work);
+}
+
 /* ---- Others ---------------------------------------------------------------------------------- */
 
 ProcessGroup::WorkPointer ProcessGroup::barrier(const c10d::BarrierOptions &options)
@@ -586,28 +670,6 @@ void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions &options, bool al
     TORCH_CHECK(missing.empty(), "torus: Rank", missing.size() == 1 ? " " : "s ",
                 c10::Join(", ", missing), " failed to pass monitoredBarrier in ", timeout.count(),
                 " ms");
-}
-
-[[noreturn]] static void no_messages()
-{
-    TORCH_CHECK(false, "torus: send and recv are not supported yet: libtorus has collective "
-                       "operations only. Use all_to_all_single with splits, or a group with "
-                       "backend=\"gloo\"");
-}
-
-ProcessGroup::WorkPointer ProcessGroup::send(Tensors &, int, int)
-{
-    no_messages();
-}
-
-ProcessGroup::WorkPointer ProcessGroup::recv(Tensors &, int, int)
-{
-    no_messages();
-}
-
-ProcessGroup::WorkPointer ProcessGroup::recvAnysource(Tensors &, int)
-{
-    no_messages();
 }
 
 /* All members count the same calls, so there is nothing to agree on. */

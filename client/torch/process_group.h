@@ -84,6 +84,8 @@ class ProcessGroup : public c10d::ProcessGroup
     };
 
     WorkPointer submit(Request request);
+    WorkPointer submit(Request request, Kind kind, c10::intrusive_ptr<Work> work);
+    uint64_t message_tag(int tag) const;
     WorkPointer reduce_to_members(c10d::OpType type, const char *title, const Tensors &outputs,
                                   const Tensors &inputs, std::vector<size_t> counts,
                                   const c10d::ReduceScatterOptions &options);
@@ -97,6 +99,7 @@ class ProcessGroup : public c10d::ProcessGroup
     torus_group *group_;
     c10::intrusive_ptr<c10d::Store> store_;
     std::string name_;
+    const uint64_t number_; /* among the groups of the session */
     std::chrono::milliseconds timeout_;
     uint64_t sequence_ = 0, monitored_ = 0;
 };

@@ -37,6 +37,17 @@ void Work::end(std::exception_ptr error)
     finish(error);
 }
 
+int Work::sourceRank() const
+{
+    TORCH_CHECK(source_ >= 0, "torus: the work has received no message");
+    return source_;
+}
+
+void Work::set_source(int rank)
+{
+    source_ = rank;
+}
+
 std::vector<at::Tensor> Work::result()
 {
     TORCH_CHECK(isCompleted(), "torus: the work has not ended; wait for it first");
@@ -112,26 +123,30 @@ bool Session::take_submitted()
 
     (void)!read(wake_fd_, &count, sizeof count);
     for (Call &call : submitted_)
-        waiting_.push_back(std::move(call));
+        waiting_[size_t(call.order)].push_back(std::move(call));
     submitted_.clear();
     return ending_;
 }
 
+/* How many calls of each kind are under way at most. A group of libtorus has 64 at most, and calls of one kind must not
+ * take the place of those that they wait for. */
+static constexpr size_t most_running[size_t(Kind::count)] = {16, 24, 24};
+
 /* Returns whether it is done with the call: false if too many calls are under way. */
 bool Session::start(Call &call)
 {
+    std::list<Running> &running = running_[size_t(call.order)];
     torus_call *handle = nullptr;
     torus_error error;
 
+    if (running.size() >= most_running[size_t(call.order)])
+        return false;
     try {
         torus_group_set_timeout(group_, call.timeout_ms);
-        torus_group_describe(group_, call.kind.c_str(), nullptr, 0);
-        if (call.start(&handle, &error) != 0) {
-            if (error.code == TORUS_ERROR_BUSY && !running_.empty())
-                return false;
+        torus_group_describe(group_, call.data.c_str(), nullptr, 0);
+        if (call.start(&handle, &error) != 0)
             fail(error);
-        }
-        running_.push_back({std::move(call), handle});
+        running.push_back({std::move(call), handle});
     } catch (...) {
         call.work->end(std::current_exception());
     }
@@ -140,16 +155,17 @@ bool Session::start(Call &call)
 
 void Session::start_waiting()
 {
-    while (!waiting_.empty() && start(waiting_.front()))
-        waiting_.pop_front();
+    for (std::deque<Call> &waiting : waiting_)
+        while (!waiting.empty() && start(waiting.front()))
+            waiting.pop_front();
 }
 
 /* Ends the calls that have ended. Returns whether there was one. */
-bool Session::test_running()
+bool Session::test_running(std::list<Running> &running)
 {
     bool any = false;
 
-    for (auto it = running_.begin(); it != running_.end();) {
+    for (auto it = running.begin(); it != running.end();) {
         torus_error error;
         const int state = torus_call_test(it->handle, &error);
         if (state == 0) {
@@ -158,7 +174,7 @@ bool Session::test_running()
         }
         /* What the end of the work calls may submit other work. */
         Call call = std::move(it->call);
-        it = running_.erase(it);
+        it = running.erase(it);
         any = true;
         std::exception_ptr problem;
         try {
@@ -174,11 +190,29 @@ bool Session::test_running()
     return any;
 }
 
+bool Session::test_running()
+{
+    bool any = false;
+
+    for (std::list<Running> &running : running_)
+        any |= test_running(running);
+    return any;
+}
+
+bool Session::is_idle() const
+{
+    bool idle = true;
+
+    for (size_t i = 0; i < size_t(Kind::count); i++)
+        idle &= waiting_[i].empty() && running_[i].empty();
+    return idle;
+}
+
 void Session::wait()
 {
     pollfd fds[] = {{wake_fd_, POLLIN, 0}, {torus_group_fd(group_), POLLIN, 0}};
 
-    (void)poll(fds, running_.empty() ? 1 : 2, -1);
+    (void)poll(fds, is_idle() ? 1 : 2, -1);
 }
 
 void Session::run()
@@ -190,7 +224,7 @@ void Session::run()
         start_waiting();
         if (test_running())
             continue;
-        if (ending && waiting_.empty() && running_.empty())
+        if (ending && is_idle())
             return;
         wait();
     }

@@ -1,6 +1,7 @@
 /* A libtorus group, and the thread that makes its calls. */
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -31,17 +32,27 @@ class Work : public c10d::Work
     /* Ends the work, with an error unless it is nullptr. */
     void end(std::exception_ptr error);
 
+    /* Of a message that was received: the rank that has sent it. */
+    int sourceRank() const override;
+    void set_source(int rank);
+
     std::vector<at::Tensor> result() override;
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 
   private:
     std::vector<at::Tensor> outputs_;
+    std::atomic<int> source_ = -1;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
+/* Calls of one kind are started in their order. Those of other kinds do not wait for them: other ranks may call first what
+ * they need. */
+enum class Kind { collective, send, receive, count };
+
 /* How to make a call. Both functions run on the thread of the session. */
 struct Call {
-    std::string kind; /* of the data, for torus_group_describe() */
+    Kind order;
+    std::string data; /* what they are, for torus_group_describe() */
     uint32_t timeout_ms;
     c10::intrusive_ptr<Work> work;
     std::function<int(torus_call **, torus_error *)> start;
@@ -60,8 +71,15 @@ class Session
     Session(const Session &) = delete;
     Session &operator=(const Session &) = delete;
 
-    /* Calls are started in the order in which they are submitted. */
+    /* Calls of one kind are started in the order in which they are submitted. */
     void submit(Call call);
+
+    /* Returns a number for a group of torch that uses the session: the first gets 0. All ranks make the groups that share
+     * a session in the same order. */
+    uint64_t next_group()
+    {
+        return next_group_++;
+    }
 
     const std::string &name() const
     {
@@ -83,6 +101,8 @@ class Session
     void start_waiting();
     bool start(Call &call);
     bool test_running();
+    bool test_running(std::list<Running> &running);
+    bool is_idle() const;
     bool take_submitted();
     void wait();
     void wake();
@@ -95,9 +115,11 @@ class Session
     std::deque<Call> submitted_;
     bool ending_ = false;
 
-    /* Only the thread uses these. */
-    std::deque<Call> waiting_;
-    std::list<Running> running_;
+    std::atomic<uint64_t> next_group_ = 0;
+
+    /* Only the thread uses these; indexed by Kind. */
+    std::deque<Call> waiting_[size_t(Kind::count)];
+    std::list<Running> running_[size_t(Kind::count)];
     std::thread thread_;
 };
 

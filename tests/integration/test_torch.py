@@ -26,24 +26,58 @@ def program(arguments):
 
 # Starting Python with torch costs more than most of these tests.
 def test_every_operation(shared):
-    run_each(shared('2x2'), program('torus:// reductions moves other_forms asynchronous groups monitored stored misuse'), 300)
+    run_each(shared('2x2'), program('torus:// reductions moves other_forms asynchronous groups messages monitored stored misuse'), 300)
 
 
 def test_training_has_the_losses_of_gloo(shared, tmp_path):
     run_each(shared('2x2'), program(f'file://{tmp_path}/store training'), 300)
 
 
+def await_step(process, other):
+    """Reads the output of a training program until it has made a step, and stops the other."""
+    assert process.stdout.readline().endswith('4 ranks\n')
+    other.send_signal(signal.SIGSTOP)  # so that training does not end before the node is down
+
+
+def check_end(results, ranks):
+    """The programs have trained to the end, and have the same parameters."""
+    ends = [result.stdout.splitlines()[-1] for result in results if result.returncode == 0]
+    assert len(ends) == ranks and len(set(ends)) == 1, [result.stderr for result in results]
+    assert ends[0].startswith(f'done with {ranks} ranks'), ends
+
+
+def training(arguments):
+    return f'OMP_NUM_THREADS=1 PYTHONPATH={PATHS} exec /usr/bin/python3 {CHECKOUT}/client/examples/train.py {arguments}'
+
+
 def test_training_goes_on_without_a_node(loopback):
     torus = loopback('2x2')
-    processes = start_each(torus, program("'torus://?on_failure=shrink' surviving"))
+    processes = start_each(torus, training('400 shrink'))
     try:
-        assert [process.stdout.readline() for process in processes] == ['ready\n'] * 4
+        await_step(processes[0], processes[1])
         processes[1].kill()
         torus.nodes[1].kill()
     finally:
-        results = finish_each(processes, 120)
-    for rank in 0, 2, 3:
-        assert (results[rank].returncode, results[rank].stdout) == (0, '3 30.0\n'), results[rank].stderr
+        results = finish_each(processes, 300)
+    check_end(results[:1] + results[2:], 3)
+    assert ', 3 ranks' in results[0].stdout
+
+
+def test_training_goes_on_when_a_node_is_back(loopback):
+    """Node 0 goes down, so the new rank 0 has made no steps."""
+    torus = loopback('2x2')
+    processes = start_each(torus, training('400 wait'))
+    try:
+        await_step(processes[1], processes[0])
+        processes[0].kill()
+        torus.nodes[0].kill()
+        torus.nodes[0].start()
+        processes += start_each(torus, training('400 wait'), [0])
+    finally:
+        results = finish_each(processes, 300)
+    check_end(results[1:], 4)
+    first = int(re.match(r'step (\d+)', results[4].stdout)[1])
+    assert first > 20, results[4].stdout  # not from the beginning
 
 
 def test_a_program_that_dies_ends_the_calls_of_the_others(shared):

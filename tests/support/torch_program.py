@@ -178,6 +178,61 @@ def groups(rank, size):
             dist.destroy_process_group(group)
 
 
+def messages(rank, size):
+    after, before = (rank + 1) % size, (rank - 1) % size
+    for dtype in [*FLOATS, *INTEGERS, *COMPLEX, torch.bool]:
+        for shape in SIZES:
+            got = made(rank, shape, dtype)
+            sent = dist.isend(made(rank, shape, dtype, 5), after)
+            assert dist.recv(got, before) == before
+            same(got, made(before, shape, dtype, 5))
+            sent.wait()
+    # Other tags, and other groups of all ranks, do not mix; tensors with gaps.
+    everyone, others = dist.new_group(), dist.new_group([0, 2])
+    sent = [dist.isend(apart(made(rank, (5,), torch.int32, seed)), after, group, tag)
+            for seed, (group, tag) in enumerate([(None, 0), (None, 7), (everyone, 7), (everyone, 2 ** 31 - 1)])]
+    for seed, group, tag in (3, everyone, 2 ** 31 - 1), (2, everyone, 7), (1, None, 7), (0, None, 0):
+        got = apart(torch.zeros(5, dtype=torch.int32))
+        dist.recv(got, before, group, tag)
+        same(got, made(before, (5,), torch.int32, seed))
+    for work in sent:
+        work.wait()
+    # Rank 0 receives from all others. Then ranks of a group, whose numbers in the group differ.
+    if rank == 0:
+        got = [torch.zeros(3) for _ in range(1, size)]
+        senders = [dist.recv(one) for one in got]
+        assert sorted(senders) == list(range(1, size)), senders
+        for sender, one in zip(senders, got):
+            same(one, made(sender, (3,), torch.float32))
+        assert dist.recv(got[0], None, others, 4) == 2
+        dist.send(got[0], 2, others, 5)
+    else:
+        dist.send(made(rank, (3,), torch.float32), 0)
+    if rank == 2:
+        dist.send(made(9, (3,), torch.float32), 0, others, 4)
+        dist.recv(got := torch.zeros(3), 0, others, 5)
+        same(got, made(9, (3,), torch.float32))
+    # More than are under way at a time; calls of the group go on while a message waits.
+    many = [torch.full((100,), float(i)) for i in range(80)]
+    got = [torch.zeros(100) for _ in many]
+    late = dist.irecv(waits := torch.zeros(1), before, tag=99)
+    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, one, after) for one in many] +
+                                   [dist.P2POp(dist.irecv, one, before) for one in got])
+    for _ in range(100):
+        dist.all_reduce(mine := torch.ones(1))
+        assert mine.item() == size
+    for work in works:
+        work.wait()
+    for one, other in zip(got, many):
+        same(one, other)
+    dist.barrier()
+    assert not late.is_completed()
+    dist.barrier()
+    dist.send(torch.ones(1), after, tag=99)
+    late.get_future().wait()
+    same(waits, torch.ones(1))
+
+
 def refused(text, function):
     try:
         function()
@@ -195,8 +250,8 @@ def misuse(rank, size):
     refused('sparse', lambda: dist.all_reduce(one.to_sparse()))
     refused('different dtypes', lambda: dist.all_reduce_coalesced([one, one.int()]))
     refused('different sizes', lambda: dist.all_gather([torch.zeros(2) for _ in range(size)], one))
-    refused('send and recv', lambda: dist.send(one, (rank + 1) % size))
-    refused('send and recv', lambda: dist.recv(one))
+    refused('cannot send itself', lambda: dist.send(one, rank))
+    refused('is negative', lambda: dist.send(one, (rank + 1) % size, tag=-1))
     dist.barrier()
 
 
@@ -266,36 +321,6 @@ def training(rank, size):
     for train in replicated, sharded:
         ours, others = (torch.stack(train(rank, size, group)) for group in (None, gloo))
         assert torch.allclose(ours, others, rtol=1e-5) and ours[-1] < ours[0] / 2, (train, ours, others)
-
-
-def surviving(rank, size):
-    """Goes on with the nodes that are left."""
-    model, step = network(), torch.zeros(1)
-    while step < 30:
-        if not dist.is_initialized():
-            dist.init_process_group('torus', init_method='torus://?on_failure=shrink')
-        rank, size = dist.get_rank(), dist.get_world_size()
-        try:
-            ddp = torch.nn.parallel.DistributedDataParallel(model)  # sends the parameters of rank 0
-            dist.broadcast(step, 0)
-            optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
-            while step < 30:
-                loss_of(ddp, *data(rank, size))
-                optimizer.step()
-                step += 1
-                if step == 10 and size == 4:
-                    print('ready', flush=True)
-                    torus_died(ddp, rank, size)
-        except RuntimeError as error:
-            assert 'torus: ' in str(error), error
-            dist.destroy_process_group()
-    print(size, step.item())
-
-
-def torus_died(ddp, rank, size):
-    """Trains until a node is down."""
-    while True:
-        loss_of(ddp, *data(rank, size))
 
 
 def stored(rank, size):
