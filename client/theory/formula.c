@@ -367,10 +367,11 @@ static const struct formula rows[] = {
      "sum of n_i - 1 (mesh: 2n_i - 2, even: 2n_i - 1, of 2: 1)",
      "sum of N/n_i * floor(n_i^2/4) (mesh: floor((n_i^2-1)/2))", "", PRODUCTS "corollary 2", NULL,
      count_a2},
-    {"a3", OPERATION_EXCHANGE, PORT_MODEL_ALL, "1, 2, 4 or 8 equal dimensions",
-     "N/n * floor(n/2) (mesh: N/n * (n-1), complete: N/n)",
-     "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4), complete: N/n)", "",
-     PRODUCTS "corollary 3", NULL, count_a3},
+    {"a3", OPERATION_EXCHANGE, PORT_MODEL_ALL, "equal halves, down to dimensions or small products",
+     "2^j equal dimensions: N/n * floor(n/2) (mesh: N/n * (n-1), complete: N/n)",
+     "2^j equal dimensions: N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4), "
+     "complete: N/n)",
+     "", PRODUCTS "corollary 3", NULL, count_a3},
     {"cccube", OPERATION_EXCHANGE, PORT_MODEL_ALL, "tori and meshes of 2^d nodes",
      "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)", "N/2 * startups", "",
      "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for Meshes and Tori "

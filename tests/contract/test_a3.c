@@ -20,7 +20,7 @@ TEST(delivered)
     static const struct {
         unsigned dims;
         uint32_t largest;
-    } sizes[] = {{1, 16}, {2, 12}, {4, 3}, {8, 2}};
+    } sizes[] = {{1, 16}, {2, LARGEST}, {4, 3}, {8, 2}};
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (uint32_t n = 1; n <= sizes[i].largest; n++) {
@@ -32,7 +32,6 @@ TEST(delivered)
     }
     struct torus t = contract_torus("4x4x4x4");
     contract_check(&t, algorithm_find("a3"));
-    contract_every_rectangle("a3", LARGEST);
 }
 
 /* Theorem 4, corollary 3: the time of N/n exchanges of one dimension, without contention, and every
@@ -223,18 +222,11 @@ TEST(units_of_the_paper)
     }
 }
 
+/* Too many hops for a search, in a half as well; or for the exchange within a factor. */
 TEST(refusals)
 {
-    static const char *const refused[] = {"4x8",
-                                          "4x4m",
-                                          "4x4x4",
-                                          "1x8",
-                                          "2x2m",
-                                          "2 x complete:2",
-                                          "complete:3 x 3",
-                                          "complete:3 x complete:3 x complete:3",
-                                          "complete:3 x complete:4",
-                                          "complete:3 x star:3"};
+    static const char *const refused[] = {"15x16", "16x32", "9m x tree:2^5", "15x16x15x16",
+                                          "tree:2^8"};
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         contract_refused("a3", refused[i]);
@@ -556,4 +548,136 @@ TEST(other_graphs)
     check_time(&t, 12, true);
     t = petersen_squared();
     check_time(&t, 5, true);
+}
+
+/* ---- Products that the paper leaves open ------------------------------------------------------ */
+
+/* Every channel carries at most one block in a step, so that steps are the blocks. */
+TEST(whole_products)
+{
+    static const struct {
+        const char *network;
+        uint32_t steps;
+    } found[] = {
+        {"2m^3", 4},
+        {"2m^5", 16},
+        {"2m x complete:2 x 2m", 4},
+        {"3x5", 9},
+        {"3x7", 18},
+        {"4x5", 12},
+        {"4x8", 32},
+        {"1x8x4", 32},
+        {"3x3x3", 9},
+        {"3x4x5", 36},
+        {"4x4x4", 32},
+        {"5x7", 30},
+        {"3mx4m", 12},
+        {"2x4", 4},
+        {"complete:3 x complete:4", 4},
+        {"complete:3 x 3", 3},
+        {"star:4", 3},
+    };
+
+    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+        struct torus t = contract_torus(found[i].network);
+        struct schedule_report r = contract_verify(&t, "a3");
+        contract_check(&t, algorithm_find("a3"));
+        contract_check_no_gaps(&t, "a3");
+        assert_int_equal(r.startups, found[i].steps);
+        assert_int_equal(r.transmission, found[i].steps);
+        assert_true(r.bound == found[i].steps);
+        assert_int_equal(r.startups, a3_startups(&t));
+        assert_int_equal(r.transmission, a3_transmission(&t));
+        assert_int_equal(r.contended_steps, 0);
+        assert_true(r.minimal);
+    }
+}
+
+/* A network of two equal halves. */
+struct halves {
+    const char *network;
+    bool is_a[TORUS_MAX_DIMS]; /* whether a dimension is in half A */
+    uint32_t nodes, steps;     /* of a half, and of a round */
+};
+
+/* Where a node is within its copy of half A or B. */
+static uint32_t in_half(const struct halves *h, const struct torus *t, bool a, uint32_t node)
+{
+    uint32_t at[TORUS_MAX_DIMS], number = 0;
+
+    torus_coordinates(t, node, at);
+    for (unsigned i = 0; i < t->dims; i++)
+        if (h->is_a[i] == a)
+            number = number * t->size[i] + at[i];
+    return number;
+}
+
+/* Follows the legs of a block in one half, from leg *i on. Returns the round that all of them are in, and marks the
+ * block as sent by `*here` in this round; the number of rounds if the block does not move there. */
+static uint32_t follow_in(const struct halves *h, const struct torus *t, bool a,
+                          const struct leg *legs, uint32_t count, uint32_t *i, uint32_t *here,
+                          bool *sent)
+{
+    uint32_t round = h->nodes, first = *here;
+
+    for (; *i < count && h->is_a[legs[*i].dim] == a; (*i)++) {
+        assert_true(round == h->nodes || round == legs[*i].step / h->steps);
+        round = legs[*i].step / h->steps;
+        *here = torus_walk(t, *here, legs[*i].dim, legs[*i].direction, 1);
+    }
+    if (round < h->nodes) {
+        bool *mark = &sent[((size_t)round * t->nodes + first) * h->nodes + in_half(h, t, a, *here)];
+        assert_false(*mark);
+        *mark = true;
+    }
+    return round;
+}
+
+/* Section 5 with a product in place of a dimension: in each of the rounds, each node sends one block to each other node
+ * of its copy of A, and of B. What B brings, A takes in the next round. */
+static void check_halves(const struct halves *h)
+{
+    struct torus t = contract_torus(h->network);
+    bool *sent[2];
+    uint64_t moved[2] = {0, 0};
+    struct leg legs[LEGS];
+
+    for (int a = 0; a < 2; a++)
+        sent[a] = calloc((size_t)h->nodes * t.nodes * h->nodes, sizeof **sent);
+    assert_true(sent[0] != NULL && sent[1] != NULL);
+    for (uint32_t s = 0; s < t.nodes; s++) {
+        for (uint32_t d = 0; d < t.nodes; d++) {
+            uint32_t here = s, i = 0;
+            uint32_t count = s == d ? 0 : algorithm_route(algorithm_find("a3"), &t, s, d, 0, legs);
+            uint32_t in_b = follow_in(h, &t, false, legs, count, &i, &here, sent[0]);
+            uint32_t in_a = follow_in(h, &t, true, legs, count, &i, &here, sent[1]);
+            assert_int_equal(i, count);
+            assert_int_equal(here, d);
+            moved[0] += in_b < h->nodes;
+            moved[1] += in_a < h->nodes;
+            if (in_a < h->nodes)
+                assert_int_equal(in_a, in_b < h->nodes ? in_b + 1 : 0);
+        }
+    }
+    for (int a = 0; a < 2; a++) {
+        assert_int_equal(moved[a], (uint64_t)h->nodes * t.nodes * (h->nodes - 1));
+        free(sent[a]);
+    }
+    struct schedule_report r = contract_verify(&t, "a3");
+    assert_int_equal(r.startups, h->nodes * h->steps);
+    assert_int_equal(r.transmission, r.startups);
+    assert_true((double)r.transmission == r.bound);
+}
+
+TEST(halves_of_several_dimensions)
+{
+    static const struct halves networks[] = {
+        {"3x5x3x5", {true, true, false, false}, 15, 9},
+        {"3x3x5x5", {true, false, true, false}, 15, 9},
+        {"2m^6", {true, true, true, false, false, false}, 8, 4},
+        {"complete:3 x 3 x complete:3 x 3", {true, true, false, false}, 9, 3},
+    };
+
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        check_halves(&networks[i]);
 }

@@ -1,4 +1,5 @@
-/* A3: complete exchange on an all-port network of 2^j equal dimensions. Dimakopoulos, Dimopoulos: A
+/* A3: complete exchange on an all-port network whose dimensions can be divided into two equal halves,
+ * for example 2^j equal dimensions. Dimakopoulos, Dimopoulos: A
  * Theory for Total Exchange in Multidimensional Interconnection Networks, section 5, Fig. 6.
  *
  * A2 (a1_a2.c) leaves the links of one dimension idle while it works in the other. A3 splits the
@@ -17,7 +18,15 @@
  *
  * If a half has several dimensions, A3 runs its rounds too, and the offset in the half is the number
  * whose digits are the offsets in its dimensions. (The paper adds to the numbers of the half's nodes,
- * modulo h, which gives blocks other rounds; either way they are complete exchanges.) For a single dimension, of n nodes, the
+ * modulo h, which gives blocks other rounds; either way they are complete exchanges.)
+ *
+ * The paper demands 2^j equal dimensions, and leaves other products open. Its proof needs no more than
+ * two equal halves with an exchange in each. So here the dimensions are divided into equal halves as
+ * often as possible (3x5x3x5: twice 3x5), and an exchange on what is left as a whole, of several
+ * dimensions that are no two equal halves, is found by search (whole.h), if it is small: 3x5 in 3x5x3x5,
+ * 2m^3, 4x8. On hypercubes, 3x5, 4x4x4 and others it meets the lower bound; nothing promises that.
+ *
+ * For a single dimension, of n nodes, the
  * paper refers to exchanges by others that attain the lower bound. These are ours. As the paper's
  * model demands, all legs are single hops. A block waits for some steps and then makes a hop in
  * every step.
@@ -39,7 +48,7 @@
  * lower bound on meshes, on hypercubes and other products of complete graphs, and on tori if n is odd
  * or a multiple of 4. No channel has two messages in a step. */
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/bits.h"
+#include "daemon/lib/schedule/algorithms/whole.h"
 #include "daemon/lib/schedule/graph/graph_exchange.h"
 #include "daemon/lib/schedule/tally.h"
 
@@ -51,34 +60,23 @@ static bool are_equal(const struct torus *t, unsigned a, unsigned b)
     return t->graph[a] == t->graph[b] || t->size[a] == 2;
 }
 
-static bool a3_takes(const struct torus *t)
-{
-    bool taken = is_power_of_two(t->dims);
-
-    for (unsigned i = 0; taken && i < t->dims; i++)
-        taken = are_equal(t, i, 0) &&
-                (t->graph[i] == NULL || graph_exchange(t->graph[i], GRAPH_ALL_PORTS) != NULL);
-    taken = taken && a3_startups(t) <= MESSAGE_MAX_STEP + 1;
-    return taken;
-}
-
 /* Steps of the exchange in one dimension. */
-static uint32_t line_steps(const struct torus *t)
+static uint32_t line_steps(const struct torus *t, unsigned dim)
 {
-    uint32_t n = t->size[0];
+    uint32_t n = t->size[dim];
 
-    if (t->graph[0] != NULL)
-        return graph_exchange(t->graph[0], GRAPH_ALL_PORTS)->steps;
-    return t->wrap[0] ? n / 2 : n - 1;
+    if (t->graph[dim] != NULL)
+        return graph_exchange(t->graph[dim], GRAPH_ALL_PORTS)->steps;
+    return t->wrap[dim] ? n / 2 : n - 1;
 }
 
-static uint64_t line_blocks(const struct torus *t)
+static uint64_t line_blocks(const struct torus *t, unsigned dim)
 {
-    uint64_t n = t->size[0];
+    uint64_t n = t->size[dim];
 
-    if (t->graph[0] != NULL)
-        return line_steps(t);
-    return t->wrap[0] ? (n * n + (n % 2 == 0 ? 7 : 0)) / 8 : n * n / 4;
+    if (t->graph[dim] != NULL)
+        return line_steps(t, dim);
+    return t->wrap[dim] ? (n * n + (n % 2 == 0 ? 7 : 0)) / 8 : n * n / 4;
 }
 
 /* The steps that a block on an even ring waits before its first hop. The block goes `hops` hops,
@@ -156,14 +154,110 @@ static uint32_t line_route(const struct torus *t, unsigned dim, uint32_t from, u
     return hops;
 }
 
+/* ---- Some of the dimensions ------------------------------------------------------------------ */
+
+struct span {
+    const struct torus *torus;
+    unsigned dims;
+    uint8_t dim[TORUS_MAX_DIMS]; /* in ascending order */
+};
+
+/* All dimensions of more than one node. */
+static struct span all_dims(const struct torus *t)
+{
+    struct span s = {.torus = t};
+
+    for (unsigned i = 0; i < t->dims; i++)
+        if (t->size[i] > 1)
+            s.dim[s.dims++] = (uint8_t)i;
+    return s;
+}
+
+/* Divides the dimensions into two equal halves: of equal dimensions, the first half goes to `a`. Returns false if
+ * they are no two equal halves. */
+static bool divide(const struct span *s, struct span *a, struct span *b)
+{
+    *a = *b = (struct span){.torus = s->torus};
+    for (unsigned i = 0; i < s->dims; i++) {
+        unsigned equal = 0, before = 0;
+        for (unsigned j = 0; j < s->dims; j++)
+            if (are_equal(s->torus, s->dim[i], s->dim[j])) {
+                equal++;
+                before += j < i;
+            }
+        if (equal % 2 != 0)
+            return false;
+        struct span *half = before < equal / 2 ? a : b;
+        half->dim[half->dims++] = s->dim[i];
+    }
+    return s->dims > 0;
+}
+
+static uint32_t nodes(const struct span *s)
+{
+    uint32_t n = 1;
+    for (unsigned i = 0; i < s->dims; i++)
+        n *= s->torus->size[s->dim[i]];
+    return n;
+}
+
+static const struct whole *whole(const struct span *s)
+{
+    return whole_exchange(s->torus, s->dim, s->dims);
+}
+
+/* Whether there is an exchange on the span. */
+static bool has_exchange(const struct span *s)
+{
+    struct span a, b;
+
+    if (s->dims == 0)
+        return true;
+    if (s->dims > 1)
+        return divide(s, &a, &b) ? has_exchange(&a) : whole(s) != NULL;
+    const struct graph *g = s->torus->graph[s->dim[0]];
+    return g == NULL || graph_exchange(g, GRAPH_ALL_PORTS) != NULL;
+}
+
+/* Steps of the exchange on the span, and blocks of its busiest channels: those of as many rounds of one half as the
+ * other half has nodes. */
+static uint64_t span_steps(const struct span *s)
+{
+    struct span a, b;
+
+    if (s->dims <= 1)
+        return s->dims == 0 ? 0 : line_steps(s->torus, s->dim[0]);
+    return divide(s, &a, &b) ? nodes(&b) * span_steps(&a) : whole_steps(whole(s));
+}
+
+static uint64_t span_blocks(const struct span *s)
+{
+    struct span a, b;
+
+    if (s->dims <= 1)
+        return s->dims == 0 ? 0 : line_blocks(s->torus, s->dim[0]);
+    return divide(s, &a, &b) ? nodes(&b) * span_blocks(&a) : whole_steps(whole(s));
+}
+
+static bool a3_takes(const struct torus *t)
+{
+    struct span all = all_dims(t);
+
+    return has_exchange(&all) && span_steps(&all) <= MESSAGE_MAX_STEP + 1;
+}
+
 uint32_t a3_startups(const struct torus *t)
 {
-    return t->nodes / t->size[0] * line_steps(t);
+    struct span all = all_dims(t);
+
+    return (uint32_t)span_steps(&all);
 }
 
 uint64_t a3_transmission(const struct torus *t)
 {
-    return t->nodes / t->size[0] * line_blocks(t);
+    struct span all = all_dims(t);
+
+    return span_blocks(&all);
 }
 
 static uint32_t a3_max_legs(const struct torus *t)
@@ -171,97 +265,100 @@ static uint32_t a3_max_legs(const struct torus *t)
     return torus_diameter(t);
 }
 
+static void set_period(const struct span *s, uint32_t *period)
+{
+    const struct torus *t = s->torus;
+    struct span a, b;
+
+    if (s->dims > 1 && divide(s, &a, &b)) {
+        set_period(&a, period);
+        set_period(&b, period);
+    } else if (s->dims > 1) {
+        whole_period(whole(s), s->dim, period);
+    } else if (s->dims == 1 && t->wrap[s->dim[0]] && t->size[s->dim[0]] % 2 == 0) {
+        period[s->dim[0]] = 2;
+    }
+}
+
 static void a3_period(const struct torus *t, uint32_t *period)
 {
+    struct span all = all_dims(t);
+
     torus_full_period(t, period);
-    for (unsigned i = 0; i < t->dims; i++)
-        if (t->wrap[i] && t->size[i] % 2 == 0)
-            period[i] = 2;
+    set_period(&all, period);
 }
 
-/* Some of the dimensions, and a block's ends. */
-struct span {
-    const struct torus *torus;
-    const uint32_t *from, *to;
-    unsigned first, dims;
+/* ---- Routes ---------------------------------------------------------------------------------- */
+
+/* The coordinates of a block's source and destination. */
+struct ends {
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
 };
 
-static struct span half(const struct span *s, unsigned which)
-{
-    struct span h = *s;
-    h.dims /= 2;
-    h.first += which * h.dims;
-    return h;
-}
-
-static uint32_t nodes(const struct span *s)
-{
-    uint32_t n = 1;
-    for (unsigned i = 0; i < s->dims; i++)
-        n *= s->torus->size[0];
-    return n;
-}
-
 /* The offset from source to destination in these dimensions, as one number. */
-static uint32_t offset(const struct span *s)
+static uint32_t offset(const struct span *s, const struct ends *e)
 {
-    uint32_t n = s->torus->size[0], number = 0;
-    for (unsigned i = s->first; i < s->first + s->dims; i++)
-        number = number * n + (s->to[i] + n - s->from[i]) % n;
-    return number;
-}
+    uint32_t number = 0;
 
-/* Steps of an exchange on the span: n rounds of one half, for n nodes in the other half. */
-static uint32_t span_steps(const struct span *s)
-{
-    return nodes(s) / s->torus->size[0] * line_steps(s->torus);
+    for (unsigned i = 0; i < s->dims; i++) {
+        unsigned dim = s->dim[i];
+        uint32_t n = s->torus->size[dim];
+        number = number * n + (e->to[dim] + n - e->from[dim]) % n;
+    }
+    return number;
 }
 
 /* Writes the legs of a block in an exchange on the span, which begins at `step`. Returns how
  * many. */
-static uint32_t span_route(const struct span *s, uint32_t step, struct leg *legs)
+static uint32_t span_route(const struct span *s, const struct ends *e, uint32_t step,
+                           struct leg *legs)
 {
-    if (offset(s) == 0)
+    struct span a, b;
+
+    if (offset(s, e) == 0)
         return 0;
     if (s->dims == 1)
-        return line_route(s->torus, s->first, s->from[s->first], s->to[s->first], step, legs);
+        return line_route(s->torus, s->dim[0], e->from[s->dim[0]], e->to[s->dim[0]], step, legs);
+    if (!divide(s, &a, &b))
+        return whole_route(whole(s), s->dim, e->from, e->to, step, legs);
 
-    struct span a = half(s, 0), b = half(s, 1);
-    uint32_t in_a = offset(&a), in_b = offset(&b), others = nodes(&b) - 1;
-    uint32_t round_steps = span_steps(&a), round;
+    uint32_t in_a = offset(&a, e), in_b = offset(&b, e), others = nodes(&b) - 1;
+    uint32_t round_steps = (uint32_t)span_steps(&a), round;
     if (in_b == 0)
-        return span_route(&a, step, legs);
+        return span_route(&a, e, step, legs);
     if (in_a == 0)
         round = others;
     else
         round = (in_a + others - in_b) % others;
-    uint32_t count = span_route(&b, step + round * round_steps, legs);
-    return count + span_route(&a, step + (round + 1) * round_steps, legs + count);
+    uint32_t count = span_route(&b, e, step + round * round_steps, legs);
+    return count + span_route(&a, e, step + (round + 1) * round_steps, legs + count);
 }
 
 static uint32_t a3_route(const struct torus *t, uint32_t source, uint32_t destination,
                          uint32_t segment, struct leg *legs)
 {
-    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
-    struct span all = {.torus = t, .from = from, .to = to, .dims = t->dims};
+    struct span all = all_dims(t);
+    struct ends ends;
 
     (void)segment;
-    torus_coordinates(t, source, from);
-    torus_coordinates(t, destination, to);
-    return span_route(&all, 0, legs);
+    torus_coordinates(t, source, ends.from);
+    torus_coordinates(t, destination, ends.to);
+    return span_route(&all, &ends, 0, legs);
 }
 
 const struct algorithm algorithm_a3 = {
     .name = "a3",
     .summary =
         "two halves of the dimensions at the same time, each feeding the other, by single hops",
-    .accepts_text = "1, 2, 4 or 8 equal dimensions",
+    .accepts_text =
+        "dimensions that are two equal halves, again and again, down to single ones or to "
+        "a small product",
     .any_graph = true,
-    .startups = "N/n * floor(n/2) (mesh: N/n * (n-1), complete: N/n)",
-    .transmission =
-        "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4), complete: N/n)",
+    .startups = "2^j equal dimensions: N/n * floor(n/2) (mesh: N/n * (n-1), complete: N/n)",
+    .transmission = "2^j equal dimensions: N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * "
+                    "floor(n^2/4), complete: N/n)",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
-              "Interconnection Networks, section 5",
+              "Interconnection Networks, section 5; other than 2^j equal dimensions: this project",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
     .takes = a3_takes,

@@ -1,5 +1,6 @@
 #include "daemon/lib/schedule/graph/graph_exchange.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,11 @@
 
 #define NONE UINT32_MAX
 #define PASSES 6 /* how often each source chooses its paths, knowing those of the others */
+
+/* With all ports, exchanges are made several times, with other choices where the rules leave one, until
+ * one has as few steps as possible: at most so many times, and so many hops in all. */
+#define TRIALS_MOST 1024u
+#define TRIALS_HOPS (1u << 19)
 
 /* The lists only grow at their beginning, and are read without a lock. Exchanges in them never change,
  * and are never freed. */
@@ -19,7 +25,9 @@ struct maker {
     const struct graph *g;
     struct graph_exchange *x;
     enum graph_ports ports;
-    uint16_t *moves; /* that group (graph_group()), or NULL */
+    const uint16_t *moves; /* that group (graph_group()), or NULL */
+    uint16_t *found;       /* the same, if it is to be freed */
+    uint32_t trial;        /* 0: where there is a choice, the first one is taken */
     uint32_t places, channels, blocks;
     uint8_t *kind; /* node * directions + direction: with one place, the same direction at node 0 */
     uint32_t *load;             /* by channel: blocks that will still cross it */
@@ -56,6 +64,18 @@ static uint32_t hops_of(const struct maker *m, uint32_t block)
     return graph_distance(m->g, block / m->g->nodes, block % m->g->nodes);
 }
 
+/* In which order a trial prefers one of several equal choices: the least first. */
+static uint32_t preference(const struct maker *m, uint32_t choice)
+{
+    uint32_t mixed = (choice + 1) * UINT32_C(0x9e3779b1) + m->trial * UINT32_C(0x85ebca6b);
+
+    if (m->trial == 0)
+        return 0;
+    mixed = (mixed ^ mixed >> 15) * UINT32_C(0x2c1b3c6d);
+    mixed = (mixed ^ mixed >> 12) * UINT32_C(0x297a2d39);
+    return mixed ^ mixed >> 15;
+}
+
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
 /* Adds a block's path to the loads (`by` 1), or subtracts it (-1). */
@@ -78,6 +98,7 @@ static void choose_path(struct maker *m, uint32_t source, uint32_t node)
     const struct graph *g = m->g;
     uint32_t best = NONE, distance = graph_distance(g, source, node);
     uint64_t least = UINT64_MAX;
+    uint32_t liked = 0;
     unsigned last = 0;
 
     for (unsigned i = 0; i < g->directions; i++) {
@@ -86,8 +107,11 @@ static void choose_path(struct maker *m, uint32_t source, uint32_t node)
             continue;
         uint64_t load = m->ports == GRAPH_ALL_PORTS ? m->load[channel_of(m, there, g->opposite[i])]
                                                     : m->sends[place_of(m, there)];
-        if (m->cost[there] + load * load < least) {
-            least = m->cost[there] + load * load;
+        uint64_t cost = m->cost[there] + load * load;
+        uint32_t likes = preference(m, (source * g->nodes + node) * g->directions + i);
+        if (cost < least || (cost == least && likes < liked)) {
+            least = cost;
+            liked = likes;
             best = there;
             last = g->opposite[i];
         }
@@ -145,7 +169,7 @@ static void queue_block(struct maker *m, uint32_t block)
 static uint32_t take_block(struct maker *m, uint32_t channel)
 {
     size_t list = (size_t)channel * (m->g->diameter + 1) + m->g->diameter;
-    uint32_t best = NONE, before_best = NONE, before = NONE, fewest = NONE;
+    uint32_t best = NONE, before_best = NONE, before = NONE, fewest = NONE, liked = 0;
 
     while (m->head[list] == NONE)
         list--;
@@ -154,8 +178,10 @@ static uint32_t take_block(struct maker *m, uint32_t channel)
         uint32_t to = graph_neighbour(m->g, m->here[block],
                                       m->x->hop[m->x->first[block] + m->done[block]].direction);
         uint32_t wait = ends ? 0 : m->expected[next_channel(m, block, m->done[block] + 1, to)];
-        if (wait < fewest) {
+        uint32_t likes = preference(m, block);
+        if (wait < fewest || (wait == fewest && likes < liked)) {
             fewest = wait;
+            liked = likes;
             best = block;
             before_best = before;
         }
@@ -275,7 +301,7 @@ static uint32_t fill_step(struct maker *m)
 
 /* ---- Making and finding ---------------------------------------------------------------------- */
 
-static void exchange_free(struct graph_exchange *x)
+void graph_exchange_free(struct graph_exchange *x)
 {
     if (x == NULL)
         return;
@@ -297,7 +323,7 @@ static struct graph_exchange *exchange_new(const struct graph *g, uint32_t sourc
     x->first = calloc((size_t)sources * n, sizeof *x->first);
     x->hop = calloc(sources == 1 ? graph_status(g, 0) : (size_t)graph_hops(g), sizeof *x->hop);
     if (x->hops_before == NULL || x->first == NULL || x->hop == NULL) {
-        exchange_free(x);
+        graph_exchange_free(x);
         return NULL;
     }
     for (uint32_t node = 0; node < n; node++)
@@ -311,7 +337,7 @@ static struct graph_exchange *exchange_new(const struct graph *g, uint32_t sourc
 
 static void maker_free(struct maker *m)
 {
-    free(m->moves);
+    free(m->found);
     free(m->kind);
     free(m->load);
     free(m->sends);
@@ -355,11 +381,14 @@ static void set_kinds(struct maker *m)
     }
 }
 
-static int maker_init(struct maker *m, const struct graph *g, enum graph_ports ports)
+/* `m` has the graph, the ports, and moves if they are given. */
+static int maker_init(struct maker *m)
 {
-    *m = (struct maker){.g = g, .ports = ports};
-    int found = g->moves || ports != GRAPH_ONE_PORT ? 0 : graph_group(g, &m->moves);
-    uint32_t places = g->moves || found == 1 ? 1 : g->nodes;
+    const struct graph *g = m->g;
+    int found = g->moves || m->ports != GRAPH_ONE_PORT ? 0 : graph_group(g, &m->found);
+    if (found == 1)
+        m->moves = m->found;
+    uint32_t places = g->moves || m->moves != NULL ? 1 : g->nodes;
     size_t lists = (size_t)places * g->directions * (g->diameter + 1);
 
     m->places = places;
@@ -425,17 +454,19 @@ static struct graph_exchange *move_to_all(struct maker *m)
         }
     if (all != NULL)
         all->steps = m->x->steps;
-    exchange_free(m->x);
+    graph_exchange_free(m->x);
     return all;
 }
 
-static struct graph_exchange *make(const struct graph *g, enum graph_ports ports)
+/* `moves`: NULL, or a group of automorphisms under which the hops of a block move. */
+static struct graph_exchange *make(const struct graph *g, enum graph_ports ports,
+                                   const uint16_t *moves, uint32_t trial)
 {
     struct graph_exchange *x = NULL;
-    struct maker m;
+    struct maker m = {.g = g, .ports = ports, .moves = moves, .trial = trial};
     uint32_t left = 0;
 
-    if (maker_init(&m, g, ports) == 0 && (x = exchange_new(g, m.places)) != NULL) {
+    if (maker_init(&m) == 0 && (x = exchange_new(g, m.places)) != NULL) {
         m.x = x;
         choose_paths(&m);
         for (uint32_t block = 0; block < m.blocks; block++) {
@@ -455,6 +486,33 @@ static struct graph_exchange *make(const struct graph *g, enum graph_ports ports
     return x;
 }
 
+/* The best of several trials; those end when one has `least` steps. */
+static struct graph_exchange *make_best(const struct graph *g, enum graph_ports ports,
+                                        const uint16_t *moves, uint32_t least)
+{
+    uint64_t hops = g->moves || moves != NULL ? graph_status(g, 0) : graph_hops(g);
+    uint64_t trials = ports == GRAPH_ONE_PORT ? 1 : 1 + TRIALS_HOPS / hops;
+    struct graph_exchange *best = make(g, ports, moves, 0);
+
+    for (uint32_t i = 1; best != NULL && i < trials && i < TRIALS_MOST && best->steps > least;
+         i++) {
+        struct graph_exchange *x = make(g, ports, moves, i);
+        if (x == NULL || x->steps >= best->steps) {
+            graph_exchange_free(x);
+            continue;
+        }
+        graph_exchange_free(best);
+        best = x;
+    }
+    return best;
+}
+
+struct graph_exchange *graph_exchange_new(const struct graph *g, const uint16_t *moves,
+                                          uint32_t least)
+{
+    return make_best(g, GRAPH_ALL_PORTS, moves, least);
+}
+
 static const struct graph_exchange *find(const struct graph_exchange *x, const struct graph *g)
 {
     while (x != NULL && x->graph != g)
@@ -469,13 +527,13 @@ const struct graph_exchange *graph_exchange(const struct graph *g, enum graph_po
 
     if (found != NULL || graph_hops(g) > GRAPH_EXCHANGE_HOPS_MOST)
         return found;
-    x = make(g, ports);
+    x = make_best(g, ports, NULL, (uint32_t)ceil(g->least_load));
     if (x == NULL)
         return NULL;
     do { /* another thread may have made the same exchange */
         found = find(first, g);
         if (found != NULL) {
-            exchange_free(x);
+            graph_exchange_free(x);
             return found;
         }
         x->next = first;

@@ -10,7 +10,8 @@
  * steps are filled, one after another. With one port, a step is a matching of senders with
  * receivers, found by augmenting paths; nodes with the most blocks left to send are matched first.
  * With all ports, every channel for which a block waits sends one. The block with the most hops left
- * leaves first.
+ * leaves first. With all ports, all of this is repeated on small graphs with other choices among equal ones, and the
+ * exchange with the fewest steps is kept.
  *
  * If the graph `moves`, all nodes do the same in each step, and the offset from source to
  * destination determines the path. With one port, the same holds in every graph for which
@@ -53,6 +54,13 @@ struct graph_exchange {
  * is no memory. The first call makes the exchange, which is then kept until the process ends.
  * Thread-safe. */
 const struct graph_exchange *graph_exchange(const struct graph *g, enum graph_ports ports);
+
+/* Makes an exchange with all ports that is not kept; the caller gives it to graph_exchange_free(). `moves`: NULL, or
+ * automorphisms as graph_group() has them, under which the hops of a block move with its ends. The search ends at `least`
+ * steps. NULL: no memory. */
+struct graph_exchange *graph_exchange_new(const struct graph *g, const uint16_t *moves,
+                                          uint32_t least);
+void graph_exchange_free(struct graph_exchange *x);
 
 /* The hops of a block, graph_distance() many, in rising steps. */
 static inline const struct graph_hop *graph_exchange_path(const struct graph_exchange *x,
