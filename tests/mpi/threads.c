@@ -1,5 +1,7 @@
 /* Communicators in several threads. threads NAME... runs these tests in order. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

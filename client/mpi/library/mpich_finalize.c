@@ -22,9 +22,10 @@ EXPORT int ucp_worker_create(void *context, const void *parameters, void **worke
 EXPORT void *ucp_disconnect_nb(void *endpoint);
 EXPORT void ucp_worker_destroy(void *worker);
 
-static void *the_worker; /* the worker of MPICH, if `workers` is 1 */
-static unsigned workers;
-static bool closing;
+/* UCX has a thread of its own, which calls read(), too. */
+static void *_Atomic the_worker; /* the worker of MPICH, if `workers` is 1 */
+static atomic_uint workers;
+static atomic_bool closing;
 
 int ucp_worker_create(void *context, const void *parameters, void **worker)
 {
