@@ -5,7 +5,7 @@ import pytest
 from support import mpi
 from support.mpi import library, torus  # noqa: F401
 
-from test_mpi_preload import NEIGHBORS, scenario
+from test_mpi_preload import NEIGHBORS, NONBLOCKING_NEIGHBORS, scenario
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +40,14 @@ def test_other_places(shared, library, dims, nodes):
     mpi.skip_without(torus, library)
     taken, _ = run(torus, library, 'cartesian', 'graph', 'dist-graph', nodes=nodes)
     assert set(taken) >= NEIGHBORS
+
+
+def test_nonblocking(torus, library):
+    """Calls of all operations, under way at the same time, between blocking ones."""
+    taken, left = run(torus, library, 'nonblocking')
+    assert set(taken) >= NONBLOCKING_NEIGHBORS
+    for name in NONBLOCKING_NEIGHBORS:
+        assert taken[name] > left[name] and taken[name] + left[name] == 12 * 40 // 5, name
 
 
 @pytest.mark.full

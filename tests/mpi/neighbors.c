@@ -151,12 +151,19 @@ static void fill(struct buffer *b, int i, int from, int block)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-static void call(const struct topology *t, int operation, const struct buffer *s,
-                 const struct buffer *r)
+struct exchange {
+    int operation, count, type;
+    bool is_nonblocking;
+    struct buffer s, r, expected;
+    MPI_Request request;
+};
+
+static void call(const struct topology *t, struct exchange *x)
 {
+    const struct buffer *s = &x->s, *r = &x->r;
     const MPI_Datatype from = s->each[0], to = r->each[0];
 
-    switch (operation) {
+    switch (x->operation) {
     case ALLGATHER:
         MPI_Neighbor_allgather(s->at, s->counts[0], from, r->at, s->counts[0], to, t->comm);
         break;
@@ -177,38 +184,86 @@ static void call(const struct topology *t, int operation, const struct buffer *s
     }
 }
 
-static void exchange(const struct topology *t, int operation, int count, int type)
+static void begin_call(const struct topology *t, struct exchange *x)
+{
+    const struct buffer *s = &x->s, *r = &x->r;
+    const MPI_Datatype from = s->each[0], to = r->each[0];
+
+    switch (x->operation) {
+    case ALLGATHER:
+        MPI_Ineighbor_allgather(s->at, s->counts[0], from, r->at, s->counts[0], to, t->comm,
+                                &x->request);
+        break;
+    case ALLGATHERV:
+        MPI_Ineighbor_allgatherv(s->at + s->begin[0], s->counts[0], from, r->at, r->counts,
+                                 r->displacements, to, t->comm, &x->request);
+        break;
+    case ALLTOALL:
+        MPI_Ineighbor_alltoall(s->at, s->counts[0], from, r->at, s->counts[0], to, t->comm,
+                               &x->request);
+        break;
+    case ALLTOALLV:
+        MPI_Ineighbor_alltoallv(s->at, s->counts, s->displacements, from, r->at, r->counts,
+                                r->displacements, to, t->comm, &x->request);
+        break;
+    default:
+        MPI_Ineighbor_alltoallw(s->at, s->counts, s->bytes, s->each, r->at, r->counts, r->bytes,
+                                r->each, t->comm, &x->request);
+    }
+}
+
+/* Makes the call, or begins it. */
+static void begin(const struct topology *t, struct exchange *x, int operation, int count, int type,
+                  bool is_nonblocking)
 {
     const bool one = operation <= ALLGATHERV;
     const int blocks = one ? 1 : t->outs;
-    struct buffer s = {0}, r = {0}, expected;
+    struct buffer *s = &x->s, *r = &x->r;
 
-    s.each[0] = r.each[0] = MPI_INT;
-    s.counts[0] = count; /* also if there are no neighbors */
+    *x = (struct exchange){operation, count, type, is_nonblocking};
+    s->each[0] = r->each[0] = MPI_INT;
+    s->counts[0] = count; /* also if there are no neighbors */
     for (int i = 0; i < blocks; i++)
-        s.counts[i] = count_of(operation, count, t->rank, i);
-    lay_out(&s, operation, blocks, (type + t->rank) % TYPES);
+        s->counts[i] = count_of(operation, count, t->rank, i);
+    lay_out(s, operation, blocks, (type + t->rank) % TYPES);
     for (int i = 0; i < blocks; i++)
-        fill(&s, i, t->rank, i);
+        fill(s, i, t->rank, i);
     for (int i = 0; i < t->ins; i++)
-        r.counts[i] = count_of(operation, count, t->in[i], one ? 0 : block_of(t, operation, i));
-    lay_out(&r, operation, t->ins, (type / 2 + t->rank) % TYPES);
-    expected = r;
-    expected.at = malloc((size_t)r.end * sizeof(int));
-    memcpy(expected.at, r.at, (size_t)r.end * sizeof(int));
+        r->counts[i] = count_of(operation, count, t->in[i], one ? 0 : block_of(t, operation, i));
+    lay_out(r, operation, t->ins, (type / 2 + t->rank) % TYPES);
+    x->expected = *r;
+    x->expected.at = malloc((size_t)r->end * sizeof(int));
+    memcpy(x->expected.at, r->at, (size_t)r->end * sizeof(int));
     for (int i = 0; i < t->ins; i++)
         if (t->in[i] >= 0)
-            fill(&expected, i, t->in[i], one ? 0 : block_of(t, operation, i));
-    call(t, operation, &s, &r);
-    for (int i = 0; i < r.end; i++)
-        if (r.at[i] != expected.at[i]) {
-            say("operation %d, count %d, type %d, number %d: %d instead of %d", operation, count,
-                type, i, r.at[i], expected.at[i]);
-            CHECK(r.at[i] == expected.at[i]);
+            fill(&x->expected, i, t->in[i], one ? 0 : block_of(t, operation, i));
+    if (is_nonblocking)
+        begin_call(t, x);
+    else
+        call(t, x);
+}
+
+static void end(struct exchange *x)
+{
+    if (x->is_nonblocking)
+        MPI_Wait(&x->request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < x->r.end; i++)
+        if (x->r.at[i] != x->expected.at[i]) {
+            say("operation %d, count %d, type %d, number %d: %d instead of %d", x->operation,
+                x->count, x->type, i, x->r.at[i], x->expected.at[i]);
+            CHECK(x->r.at[i] == x->expected.at[i]);
         }
-    free(s.at);
-    free(r.at);
-    free(expected.at);
+    free(x->s.at);
+    free(x->r.at);
+    free(x->expected.at);
+}
+
+static void exchange(const struct topology *t, int operation, int count, int type)
+{
+    struct exchange x;
+
+    begin(t, &x, operation, count, type, false);
+    end(&x);
 }
 
 /* Each operation with blocks of several sizes. */
@@ -332,6 +387,30 @@ static void choosing(void)
     }
 }
 
+/* Many calls are under way on a grid. At first they are left to MPI, until blocking calls follow. */
+static void nonblocking(void)
+{
+    enum { CALLS = 40, TURNS = 12 };
+    static struct exchange all[CALLS];
+    const int dims[] = {size}, periods[] = {0};
+    struct topology t;
+    MPI_Comm comm;
+
+    make_types();
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &comm);
+    describe(&t, comm);
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int i = 0; i < CALLS; i++)
+            begin(&t, &all[i], (i + turn) % OPERATIONS, 1 + i * i, i / 3 % 4, true);
+        use(MPI_COMM_WORLD);
+        use(comm);
+        for (int i = 0; i < CALLS; i++)
+            end(&all[(7 * i + rank) % CALLS]);
+    }
+    free(t.all);
+    MPI_Comm_free(&comm);
+}
+
 /* Prints the class of each error. */
 static void arguments(void)
 {
@@ -357,8 +436,9 @@ static void arguments(void)
 }
 
 static const struct scenario scenarios[] = {
-    {"cartesian", cartesian}, {"graph", graph},         {"dist-graph", distributed_graph},
-    {"choosing", choosing},   {"arguments", arguments},
+    {"cartesian", cartesian},          {"graph", graph},
+    {"dist-graph", distributed_graph}, {"choosing", choosing},
+    {"nonblocking", nonblocking},      {"arguments", arguments},
 };
 
 int main(int argc, char **argv)

@@ -33,6 +33,7 @@ enum {
     IALLGATHERV,
     IALLTOALL,
     IALLTOALLV,
+    IALLTOALLW,
     IGATHER,
     IGATHERV,
     ISCATTER,
@@ -47,6 +48,9 @@ struct pair {
     bool in_place, derived;
     char *send, *receive[2];
     int *counts, *displacements;
+    int *offsets; /* in bytes */
+    MPI_Datatype *types[2];
+    MPI_Datatype others[2]; /* take the places of types that have been freed */
     bool complete[2];
 };
 
@@ -68,12 +72,17 @@ static void choose_pair(struct pair *p)
     p->in_place = any(4) == 0;
     p->derived = any(4) == 0;
     p->complete[0] = p->complete[1] = false;
-    p->counts = malloc(2 * (size_t)size * sizeof(int));
+    p->counts = malloc(3 * (size_t)size * sizeof(int));
     p->displacements = p->counts + size;
+    p->offsets = p->displacements + size;
+    for (int w = 0; w < 2; w++)
+        p->types[w] = malloc((size_t)size * sizeof(MPI_Datatype));
     for (int i = 0, at = 0; i < size; i++) {
-        p->counts[i] =
-            p->operation == IALLTOALLV ? (p->count + i + rank) / 3 % 500 : p->count * (i % 3) / 2;
+        p->counts[i] = p->operation == IALLTOALLV || p->operation == IALLTOALLW
+                           ? (p->count + i + rank) / 3 % 500
+                           : p->count * (i % 3) / 2;
         p->displacements[i] = at;
+        p->offsets[i] = at * (p->derived ? 8 : 4);
         at += p->counts[i] + 3;
     }
     p->send = malloc(SPACE);
@@ -101,11 +110,27 @@ static MPI_Datatype new_type(bool derived)
     return wide;
 }
 
-/* The type is freed while the call is under way. */
-static void begin(struct pair *p, int which, MPI_Comm comm, MPI_Request *request)
+/* Frees the type of a call that is under way. Another type may then get its handle. */
+static void free_type(struct pair *p, int which, MPI_Datatype type)
+{
+    MPI_Type_free(&type);
+    MPI_Type_contiguous(1, MPI_CHAR, &p->others[which]);
+    MPI_Type_commit(&p->others[which]);
+}
+
+static void begin_alltoallw(struct pair *p, int which, MPI_Datatype type, MPI_Comm comm,
+                            MPI_Request *request)
+{
+    for (int i = 0; i < size; i++)
+        p->types[which][i] = type;
+    MPI_Ialltoallw(p->send, p->counts, p->offsets, p->types[which], p->receive[which], p->counts,
+                   p->offsets, p->types[which], comm, request);
+}
+
+static void begin_with(struct pair *p, int which, MPI_Datatype type, MPI_Comm comm,
+                       MPI_Request *request)
 {
     const bool is_root = rank == p->root;
-    MPI_Datatype type = new_type(p->derived);
     char *in = p->receive[which];
     const void *out = p->in_place ? MPI_IN_PLACE : p->send, *at_root = is_root ? out : p->send;
     int mine = p->counts[rank], n = p->count;
@@ -136,6 +161,9 @@ static void begin(struct pair *p, int which, MPI_Comm comm, MPI_Request *request
         MPI_Ialltoallv(p->send, p->counts, p->displacements, type, in, p->counts, p->displacements,
                        type, comm, request);
         break;
+    case IALLTOALLW:
+        begin_alltoallw(p, which, type, comm, request);
+        break;
     case IGATHER:
         MPI_Igather(at_root, n, type, in, n, type, p->root, comm, request);
         break;
@@ -158,12 +186,20 @@ static void begin(struct pair *p, int which, MPI_Comm comm, MPI_Request *request
     default:
         MPI_Ireduce_scatter_block(p->send, in, n, MPI_INT, MPI_BXOR, comm, request);
     }
-    MPI_Type_free(&type);
+}
+
+static void begin(struct pair *p, int which, MPI_Comm comm, MPI_Request *request)
+{
+    MPI_Datatype type = new_type(p->derived);
+
+    begin_with(p, which, type, comm, request);
+    free_type(p, which, type);
 }
 
 static void end(struct pair *p, int which)
 {
     CHECK(!p->complete[which]);
+    MPI_Type_free(&p->others[which]);
     p->complete[which] = true;
     if (!p->complete[0] || !p->complete[1])
         return;
@@ -172,6 +208,8 @@ static void end(struct pair *p, int which)
             p->root, p->in_place, p->derived);
     CHECK(memcmp(p->receive[0], p->receive[1], SPACE) == 0);
     free(p->counts);
+    free(p->types[0]);
+    free(p->types[1]);
     free(p->send);
     free(p->receive[0]);
     free(p->receive[1]);

@@ -155,6 +155,10 @@ enum reason serve_neighbors(struct served_call *t, const struct blocks *send,
 
     if (t->first)
         return REASON_FIRST;
+    if (t->is_nonblocking && c->neighborhood == NULL) {
+        c->share.wanted = c->wants_neighborhood = true;
+        return REASON_LANE;
+    }
     read = neighborhood_read(c);
     if (read != 0)
         return read < 0 ? served_no_memory(t) : REASON_ARGUMENTS;

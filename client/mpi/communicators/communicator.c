@@ -640,6 +640,10 @@ enum reason communicator_enter(struct communicator *c)
         print_placement(c, reason);
         c->printed = reason + 1;
     }
+    if (reason == REASON_SERVED && c->wants_neighborhood) {
+        c->wants_neighborhood = false;
+        (void)neighborhood_read(c);
+    }
     return reason;
 }
 

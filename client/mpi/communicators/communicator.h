@@ -45,6 +45,7 @@ struct communicator {
     const uint32_t *rank_at;           /* [place] */
     const uint32_t *place_of;          /* [rank] */
     struct neighborhood *neighborhood; /* NULL: not read yet, or there is no topology */
+    bool wants_neighborhood;           /* a blocking call must read it, for nonblocking ones */
     struct torus_group *group;         /* NULL: this process is not a leader */
     size_t *numbers;                   /* room for 4 * size numbers */
     uint32_t calls;                    /* number of calls on it, if it can be served */

@@ -64,9 +64,15 @@ enum mpi_operation {
     X(Iallreduce, Allreduce)                                                                       \
     X(Ialltoall, Alltoall)                                                                         \
     X(Ialltoallv, Alltoallv)                                                                       \
+    X(Ialltoallw, Alltoallw)                                                                       \
     X(Ibcast, Bcast)                                                                               \
     X(Igather, Gather)                                                                             \
     X(Igatherv, Gatherv)                                                                           \
+    X(Ineighbor_allgather, Neighbor_allgather)                                                     \
+    X(Ineighbor_allgatherv, Neighbor_allgatherv)                                                   \
+    X(Ineighbor_alltoall, Neighbor_alltoall)                                                       \
+    X(Ineighbor_alltoallv, Neighbor_alltoallv)                                                     \
+    X(Ineighbor_alltoallw, Neighbor_alltoallw)                                                     \
     X(Ireduce, Reduce)                                                                             \
     X(Ireduce_scatter, Reduce_scatter)                                                             \
     X(Ireduce_scatter_block, Reduce_scatter_block)                                                 \
@@ -78,13 +84,7 @@ enum mpi_operation {
 /* The second part of a row is the shape of the parameters (unserved.c). The functions in lists named _PLAIN have no
  * counts. */
 #define UNSERVED_NONBLOCKING(X)                                                                    \
-    X(Ialltoallw, ALLTOALLW)                                                                       \
     X(Iexscan, REDUCTION)                                                                          \
-    X(Ineighbor_allgather, ALLGATHER)                                                              \
-    X(Ineighbor_allgatherv, ALLGATHERV)                                                            \
-    X(Ineighbor_alltoall, NEIGHBOR_ALLTOALL)                                                       \
-    X(Ineighbor_alltoallv, ALLTOALLV)                                                              \
-    X(Ineighbor_alltoallw, NEIGHBOR_ALLTOALLW)                                                     \
     X(Iscan, REDUCTION)
 
 /* ABI_PERSISTENT() makes the full names of these. */

@@ -11,6 +11,12 @@
         .displacements = NUMBERS(its_displacements), .type = (its_type)                            \
     }
 
+#define ROWS_OF(buffer, its_counts, its_displacements, its_types)                                  \
+    {                                                                                              \
+        .at = (buffer), .counts = NUMBERS(its_counts),                                             \
+        .displacements = NUMBERS(its_displacements), .types = (its_types)                          \
+    }
+
 int PNAME(Ialltoall)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                      COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm,
                      MPI_Request *request)
@@ -36,6 +42,21 @@ int PNAME(Ialltoallv)(const void *send, const COUNT send_counts[],
           .receive = ROWS(receive, receive_counts, receive_displacements, receive_type));
 }
 ALSO_AS_MPI_(NAME(Ialltoallv));
+
+int PNAME(Ialltoallw)(const void *send, const COUNT send_counts[],
+                      const DISPLACEMENT send_displacements[], const MPI_Datatype send_types[],
+                      void *receive, const COUNT receive_counts[],
+                      const DISPLACEMENT receive_displacements[],
+                      const MPI_Datatype receive_types[], MPI_Comm comm, MPI_Request *request)
+{
+    BEGIN(OPERATION_Alltoallw, comm, request,
+          real.NAME(Ialltoallw)(send, send_counts, send_displacements, send_types, receive,
+                                receive_counts, receive_displacements, receive_types, comm,
+                                request),
+          .send = ROWS_OF(send, send_counts, send_displacements, send_types),
+          .receive = ROWS_OF(receive, receive_counts, receive_displacements, receive_types));
+}
+ALSO_AS_MPI_(NAME(Ialltoallw));
 
 int PNAME(Iallgather)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                       COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm,
@@ -156,6 +177,75 @@ int PNAME(Ireduce_scatter_block)(const void *send, void *receive, COUNT count, M
 }
 ALSO_AS_MPI_(NAME(Ireduce_scatter_block));
 
+int PNAME(Ineighbor_allgather)(const void *send, COUNT send_count, MPI_Datatype send_type,
+                               void *receive, COUNT receive_count, MPI_Datatype receive_type,
+                               MPI_Comm comm, MPI_Request *request)
+{
+    BEGIN(OPERATION_Neighbor_allgather, comm, request,
+          real.NAME(Ineighbor_allgather)(send, send_count, send_type, receive, receive_count,
+                                         receive_type, comm, request),
+          .send = ROW(send, send_count, send_type),
+          .receive = ROW(receive, receive_count, receive_type), .same = true);
+}
+ALSO_AS_MPI_(NAME(Ineighbor_allgather));
+
+int PNAME(Ineighbor_allgatherv)(const void *send, COUNT send_count, MPI_Datatype send_type,
+                                void *receive, const COUNT receive_counts[],
+                                const DISPLACEMENT displacements[], MPI_Datatype receive_type,
+                                MPI_Comm comm, MPI_Request *request)
+{
+    BEGIN(OPERATION_Neighbor_allgatherv, comm, request,
+          real.NAME(Ineighbor_allgatherv)(send, send_count, send_type, receive, receive_counts,
+                                          displacements, receive_type, comm, request),
+          .send = ROW(send, send_count, send_type),
+          .receive = ROWS(receive, receive_counts, displacements, receive_type));
+}
+ALSO_AS_MPI_(NAME(Ineighbor_allgatherv));
+
+int PNAME(Ineighbor_alltoall)(const void *send, COUNT send_count, MPI_Datatype send_type,
+                              void *receive, COUNT receive_count, MPI_Datatype receive_type,
+                              MPI_Comm comm, MPI_Request *request)
+{
+    BEGIN(OPERATION_Neighbor_alltoall, comm, request,
+          real.NAME(Ineighbor_alltoall)(send, send_count, send_type, receive, receive_count,
+                                        receive_type, comm, request),
+          .send = ROW(send, send_count, send_type),
+          .receive = ROW(receive, receive_count, receive_type), .same = true);
+}
+ALSO_AS_MPI_(NAME(Ineighbor_alltoall));
+
+int PNAME(Ineighbor_alltoallv)(const void *send, const COUNT send_counts[],
+                               const DISPLACEMENT send_displacements[], MPI_Datatype send_type,
+                               void *receive, const COUNT receive_counts[],
+                               const DISPLACEMENT receive_displacements[],
+                               MPI_Datatype receive_type, MPI_Comm comm, MPI_Request *request)
+{
+    BEGIN(OPERATION_Neighbor_alltoallv, comm, request,
+          real.NAME(Ineighbor_alltoallv)(send, send_counts, send_displacements, send_type, receive,
+                                         receive_counts, receive_displacements, receive_type, comm,
+                                         request),
+          .send = ROWS(send, send_counts, send_displacements, send_type),
+          .receive = ROWS(receive, receive_counts, receive_displacements, receive_type));
+}
+ALSO_AS_MPI_(NAME(Ineighbor_alltoallv));
+
+int PNAME(Ineighbor_alltoallw)(const void *send, const COUNT send_counts[],
+                               const MPI_Aint send_displacements[], const MPI_Datatype send_types[],
+                               void *receive, const COUNT receive_counts[],
+                               const MPI_Aint receive_displacements[],
+                               const MPI_Datatype receive_types[], MPI_Comm comm,
+                               MPI_Request *request)
+{
+    BEGIN(OPERATION_Neighbor_alltoallw, comm, request,
+          real.NAME(Ineighbor_alltoallw)(send, send_counts, send_displacements, send_types, receive,
+                                         receive_counts, receive_displacements, receive_types, comm,
+                                         request),
+          .send = ROWS_OF(send, send_counts, send_displacements, send_types),
+          .receive = ROWS_OF(receive, receive_counts, receive_displacements, receive_types));
+}
+ALSO_AS_MPI_(NAME(Ineighbor_alltoallw));
+
 #undef ALSO_AS_MPI_
 #undef ROW
 #undef ROWS
+#undef ROWS_OF

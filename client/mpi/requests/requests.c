@@ -18,8 +18,9 @@ struct request {
     struct communicator *of;
     struct communicator copy; /* of *of, with numbers and a group of its own */
     struct arguments arguments;
-    MPI_Datatype
-        kept; /* a duplicate of the type, which the program may free; MPI_DATATYPE_NULL: none */
+    /* The types of the blocks that are received, and those of them that were duplicated (otherwise MPI_DATATYPE_NULL). */
+    MPI_Datatype *types, *duplicates;
+    uint32_t kept; /* number of these */
     struct served_call call;
     enum reason reason; /* once it has ended */
     _Atomic bool ended;
@@ -118,7 +119,15 @@ static enum reason serve(struct served_call *t, const struct arguments *a)
         return serve_allgather(t, send, receive, a->same);
     case OPERATION_Alltoall:
     case OPERATION_Alltoallv:
+    case OPERATION_Alltoallw:
         return serve_alltoall(t, send, receive, a->same);
+    case OPERATION_Neighbor_allgather:
+    case OPERATION_Neighbor_allgatherv:
+        return serve_neighbors(t, send, receive, true, a->same);
+    case OPERATION_Neighbor_alltoall:
+    case OPERATION_Neighbor_alltoallv:
+    case OPERATION_Neighbor_alltoallw:
+        return serve_neighbors(t, send, receive, false, a->same);
     case OPERATION_Barrier:
         return serve_barrier(t);
     case OPERATION_Bcast:
@@ -159,15 +168,54 @@ static bool receives(const struct request *r)
     }
 }
 
-/* The program may free the type of the blocks that are received before they have arrived. */
-static void keep_type(struct request *r)
+/* Returns how many types arguments.receive has; 0: they are not significant at this rank. */
+static uint32_t count_types(const struct request *r)
 {
-    struct datatype type;
+    if (!receives(r))
+        return 0;
+    if (r->arguments.receive.types == NULL)
+        return 1;
+    if (r->arguments.operation == OPERATION_Alltoallw)
+        return r->copy.size;
+    return r->copy.neighborhood != NULL ? r->copy.neighborhood->from.blocks : 0;
+}
 
-    r->kept = mpi.type_null;
-    if (receives(r) && datatype_read(r->arguments.receive.type, &type) == 0 && !type.plain &&
-        real.Type_dup(type.handle, &r->kept) == MPI_SUCCESS)
-        r->arguments.receive.type = r->kept;
+/* The program may free the types of the blocks that are received before they have arrived, so the call uses duplicates.
+ * Returns 0, or -1 if memory is short. */
+static int keep_types(struct request *r)
+{
+    struct blocks *blocks = &r->arguments.receive;
+    const uint32_t count = count_types(r);
+    struct datatype type;
+    MPI_Datatype *its;
+
+    if (count == 0)
+        return 0;
+    r->types = calloc(2 * (size_t)count, sizeof *r->types);
+    if (r->types == NULL)
+        return -1;
+    r->duplicates = r->types + count;
+    for (its = r->types; r->kept < count; r->kept++, its++) {
+        const bool has_data = blocks->types == NULL || number_at(&blocks->counts, r->kept) > 0;
+        *its = blocks->types != NULL ? blocks->types[r->kept] : blocks->type;
+        r->duplicates[r->kept] = mpi.type_null;
+        if (has_data && datatype_read(*its, &type) == 0 && !type.plain &&
+            real.Type_dup(*its, &r->duplicates[r->kept]) == MPI_SUCCESS)
+            *its = r->duplicates[r->kept];
+    }
+    if (blocks->types != NULL)
+        blocks->types = r->types;
+    else
+        blocks->type = r->types[0];
+    return 0;
+}
+
+static void free_types(struct request *r)
+{
+    for (uint32_t i = 0; i < r->kept; i++)
+        if (r->duplicates[i] != mpi.type_null)
+            (void)real.Type_free(&r->duplicates[i]);
+    free(r->types);
 }
 
 /* The body of the fiber. */
@@ -175,10 +223,12 @@ static void run(void *context)
 {
     struct request *r = context;
 
-    keep_type(r);
-    r->reason = serve(&r->call, &r->arguments);
-    if (r->kept != mpi.type_null)
-        (void)real.Type_free(&r->kept);
+    if (keep_types(r) == 0)
+        r->reason = serve(&r->call, &r->arguments);
+    else
+        r->reason = served_no_memory(&r->call);
+    free_types(r);
+    r->of->wants_neighborhood |= r->copy.wants_neighborhood;
 }
 
 static struct request *new_request(struct communicator *c, struct torus_group *group,
