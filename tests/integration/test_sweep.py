@@ -34,7 +34,7 @@ def test_outputs_agree(tmp_path):
     shown = [text.text for text in picture.iter('{http://www.w3.org/2000/svg}text')]
     drawn = [title.text for title in picture.iter('{http://www.w3.org/2000/svg}title')]
     # Startups and transmission of three algorithms, and the bounds of two kinds of ports.
-    assert {'at2', 'a2', 'atape', 'all-port', 'one-port, single hops'} <= set(shown) and 'ar' not in shown
+    assert {'at2', 'a2', 'atape', 'bound, all-port', 'bound, one-port, single hops'} <= set(shown) and 'ar' not in shown
     assert [drawn.count(name) for name in ('at2', 'a2', 'atape', 'all-port')] == [2, 2, 2, 1]
     points = [len(path.get('d').split('L')) for path in picture.iter('{http://www.w3.org/2000/svg}path')]
     assert points.count(3) == 8

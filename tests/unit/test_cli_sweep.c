@@ -89,10 +89,11 @@ TEST(rows)
     json_decref(listed);
 }
 
-TEST(no_time)
+TEST(limit)
 {
-    answers("sweep --dims 8x8,128x128 --algorithms atape --timeout 1",
+    answers("sweep --dims 8x8,128x128 --algorithms atape --limit 1",
             "complete=true results.0.startups=65 results.1.startups=none");
-    assert_int_equal(run_cli("sweep --dims 128x128 --algorithms atape --timeout 1"), 0);
-    assert_contains(run_cli_output, "it would take about");
+    assert_int_equal(run_cli("sweep --dims 128x128 --algorithms atape"), 0);
+    assert_contains(run_cli_output, "the limit is 2 s");
+    refuses("sweep --dims 8x8 --limit 0", "--limit");
 }

@@ -10,7 +10,6 @@
 #include "client/cli/schedule_files/python_algorithm.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
-#include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/json.h"
@@ -23,14 +22,14 @@
 #define TORI_MOST 256
 #define NAMES_MOST 64
 #define NAME_ROOM 512
-#define DEFAULT_TIMEOUT_MS 60000
+#define DEFAULT_LIMIT_MS 2000
 #define QUICK_SECONDS 0.5 /* for the work of WORK_QUICK, see work.h */
 
 struct sweep_arguments {
     const char *dims;
     const char *step;
     const char *algorithms;
-    const char *timeout;
+    const char *limit;
     bool csv;
     const char *plot;
 };
@@ -44,8 +43,9 @@ static const struct option options[] = {
     {"--algorithms", "NAMES", offsetof(struct sweep_arguments, algorithms),
      "some of 'torusctl algorithms', and python:FILE (default: all for exchanges\n"
      "that accept the torus)"},
-    {"--timeout", "SECONDS", offsetof(struct sweep_arguments, timeout),
-     "leave out what would end later, as estimated (default: 60)"},
+    {"--limit", "SECONDS", offsetof(struct sweep_arguments, limit),
+     "leave out a schedule whose count would take longer, as estimated\n"
+     "(default: 2)"},
     {"--csv", NULL, offsetof(struct sweep_arguments, csv), "print the counts as CSV"},
     {"--plot", "FILE", offsetof(struct sweep_arguments, plot),
      "also draw the counts into FILE, as SVG; '-' is standard output"},
@@ -74,7 +74,7 @@ struct swept {
     bool all; /* no names were given: all algorithms that accept a torus */
     bool
         sides; /* each torus has equal sides, which are the sizes of the fits; otherwise nodes are */
-    double ends; /* clock_seconds() after which nothing ends */
+    double limit; /* seconds for a count */
     json_t *results;
     bool stopped; /* by the user */
 };
@@ -201,17 +201,18 @@ static int set_counts(json_t *row, const struct algorithm *a, const struct sched
            plan_set_report(row, a, r) | plan_set_efficiency(row, a, r);
 }
 
-/* Whether the count would end in time, as estimated. */
-static int check_time(const struct swept *s, const struct torus *t, const struct algorithm *a,
-                      struct error *e)
+/* Whether a count stays within the limit, as estimated. The estimate does not depend on the time, so that the same
+ * command has the same rows on every machine. */
+static int check_limit(const struct swept *s, const struct torus *t, const struct algorithm *a,
+                       struct error *e)
 {
-    const double left = s->ends - clock_seconds();
-    const double needed = work_to_verify(t, a) / (double)WORK_QUICK * QUICK_SECONDS;
+    const double seconds = work_to_verify(t, a) / (double)WORK_QUICK * QUICK_SECONDS;
 
-    if (needed <= left)
+    if (seconds <= s->limit)
         return 0;
-    return error_set(e, ERROR_REFUSED, "it would take about %.2g s, and --timeout leaves %.2g s",
-                     needed, left > 0 ? left : 0);
+    return error_set(e, ERROR_REFUSED,
+                     "the count would take about %.2g s, and the limit is %.3g s (--limit)",
+                     seconds, s->limit);
 }
 
 /* Counts an algorithm of torusctl. Sets *accepted to whether it accepts the torus. Returns 0 with the counts in the row,
@@ -225,7 +226,7 @@ static int count_named(const struct swept *s, const char *name, const struct tor
     int r = -1;
 
     *accepted = a != NULL && algorithm_accepts(a, t, e) == 0;
-    if (*accepted && check_time(s, t, a, e) == 0)
+    if (*accepted && check_limit(s, t, a, e) == 0)
         r = schedule_verify(t, a, &report, e);
     if (r == 0 && set_counts(row, a, &report) != 0)
         r = error_set(e, ERROR_MEMORY, "out of memory for the counts");
@@ -430,7 +431,7 @@ static void add_bounds(struct picture *p, const struct swept *s)
             continue;
         if (k == p->count)
             p->series[p->count++] =
-                (struct chart_series){.name = name, .dashed = true, .points = p->point[k]};
+                (struct chart_series){.name = name, .is_bound = true, .points = p->point[k]};
         struct chart_point at = {size_of(s, row), json_number_value(json_object_get(row, "bound"))};
         size_t *count = &p->series[k].count;
         if (*count == 0 || (p->point[k][*count - 1].x != at.x && *count < TORI_MOST))
@@ -467,7 +468,7 @@ static int draw(const struct cli *cli, const struct swept *s, const char *path)
 
 static int resolve(struct swept *s, const struct cli *cli, const struct sweep_arguments *a)
 {
-    uint64_t timeout_ms = DEFAULT_TIMEOUT_MS;
+    uint64_t limit_ms = DEFAULT_LIMIT_MS;
     uint32_t step = 0;
     struct error e;
 
@@ -475,7 +476,7 @@ static int resolve(struct swept *s, const struct cli *cli, const struct sweep_ar
         return cli_fail_usage(cli, "--dims is missing: give tori, such as --dims 4x4..64x64");
     if (a->csv && cli->json)
         return cli_fail_usage(cli, "--csv and --json: give one or the other");
-    if (READ_OPTION(&e, "--timeout", a->timeout, parse_seconds, &timeout_ms) != 0 ||
+    if (READ_OPTION(&e, "--limit", a->limit, parse_seconds, &limit_ms) != 0 ||
         READ_OPTION(&e, "--step", a->step, parse_number, TORUS_MAX_NODES, &step) != 0)
         return cli_fail(cli, &e);
     if (a->step != NULL && step == 0)
@@ -488,7 +489,7 @@ static int resolve(struct swept *s, const struct cli *cli, const struct sweep_ar
     for (size_t i = 0; i < s->tori; i++)
         s->sides =
             s->sides && has_equal_sides(&s->torus[i]) && s->torus[i].dims == s->torus[0].dims;
-    s->ends = clock_seconds() + (double)timeout_ms / 1000;
+    s->limit = (double)limit_ms / 1000;
     return EXIT_DONE;
 }
 
@@ -531,7 +532,7 @@ static int run(struct cli *cli, const void *arguments)
 const struct command command_sweep = {
     .name = "sweep",
     .summary = "Count schedules on many tori, and show how the counts grow",
-    .usage = "--dims LIST [--step N] [--algorithms NAMES] [--timeout SECONDS]\n"
+    .usage = "--dims LIST [--step N] [--algorithms NAMES] [--limit SECONDS]\n"
              "       [--csv|--json] [--plot FILE]",
     .options = options,
     .arguments_size = sizeof(struct sweep_arguments),

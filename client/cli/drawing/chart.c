@@ -109,7 +109,7 @@ static void put_style(FILE *out, const struct legend *l, const struct chart_seri
 {
     const size_t i = index_of(l, s->name);
 
-    if (s->dashed)
+    if (s->is_bound)
         (void)fprintf(out, "stroke='#888' stroke-dasharray='5 4'");
     else
         (void)fprintf(out, "stroke='hsl(%u,70%%,%u%%)'", (unsigned)(i * 137 % 360),
@@ -133,7 +133,7 @@ static void draw_series(FILE *out, const struct legend *l, const struct chart_se
         begun = true;
     }
     (void)fprintf(out, "'/>");
-    for (const struct chart_point *at = s->points; at < s->points + s->count && !s->dashed; at++)
+    for (const struct chart_point *at = s->points; at < s->points + s->count && !s->is_bound; at++)
         if (is_drawn(at))
             (void)fprintf(out, "<circle cx='%.1f' cy='%.1f' r='2.5'/>", place(x, at->x),
                           place(y, at->y));
@@ -168,8 +168,8 @@ static void draw_legend(FILE *out, const struct legend *l, int left)
         svg_escape(name, sizeof name, l->series[i]->name);
         (void)fprintf(out, "<g class='line' ");
         put_style(out, l, l->series[i]);
-        (void)fprintf(out, "><path d='M%d %dh24'/></g><text x='%d' y='%d'>%s</text>\n", left, y,
-                      left + 32, y + 4, name);
+        (void)fprintf(out, "><path d='M%d %dh24'/></g><text x='%d' y='%d'>%s%s</text>\n", left, y,
+                      left + 32, y + 4, l->series[i]->is_bound ? "bound, " : "", name);
     }
 }
 

@@ -12,7 +12,7 @@ struct chart_point {
 
 struct chart_series {
     const char *name;
-    bool dashed; /* for bounds */
+    bool is_bound; /* dashed and grey, and a bound in the legend */
     const struct chart_point *points;
     size_t count;
 };
