@@ -681,3 +681,106 @@ TEST(halves_of_several_dimensions)
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         check_halves(&networks[i]);
 }
+
+/* ---- Two long rounds -------------------------------------------------------------------------- */
+
+/* Counts the blocks that each node sends to each other node of its copy of a half, by round, half, node and other node,
+ * and checks that a block moves in one half only in each round. */
+static void count_rounds(const struct halves *h, const struct torus *t, uint32_t steps,
+                         uint32_t *count)
+{
+    const struct algorithm *a = algorithm_find("halves");
+    struct leg legs[LEGS];
+
+    for (uint32_t s = 0; s < t->nodes; s++)
+        for (uint32_t d = 0; d < t->nodes; d++) {
+            uint32_t legs_of = s == d ? 0 : algorithm_route(a, t, s, d, 0, legs), here = s;
+            for (uint32_t i = 0; i < legs_of;) {
+                uint32_t round = legs[i].step / steps, first = here;
+                bool in_a = h->is_a[legs[i].dim];
+                for (; i < legs_of && legs[i].step / steps == round; i++) {
+                    assert_int_equal(h->is_a[legs[i].dim], in_a);
+                    here = torus_walk(t, here, legs[i].dim, legs[i].direction, 1);
+                }
+                assert_in_range(round, 0, 1);
+                count[((round * 2 + in_a) * t->nodes + first) * h->nodes +
+                      in_half(h, t, in_a, here)]++;
+            }
+            assert_int_equal(here, d);
+        }
+}
+
+/* In each round, a node sends equally many blocks to all other nodes of its copy of A, and of B. */
+static void check_rounds_of_halves(const struct halves *h)
+{
+    struct torus t = contract_torus(h->network);
+    struct schedule_report r = contract_verify(&t, "halves");
+    uint32_t *count = calloc((size_t)4 * t.nodes * h->nodes, sizeof *count);
+
+    assert_non_null(count);
+    contract_check(&t, algorithm_find("halves"));
+    contract_check_no_gaps(&t, "halves");
+    count_rounds(h, &t, h->steps, count);
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t in_a = 0; in_a < 2; in_a++)
+            for (uint32_t node = 0; node < t.nodes; node++)
+                for (uint32_t other = 0; other < h->nodes; other++) {
+                    uint32_t all = other == in_half(h, &t, in_a != 0, node) ? 0
+                                   : round == 0                             ? (h->nodes + 1) / 2
+                                                                            : h->nodes / 2;
+                    assert_int_equal(
+                        count[((round * 2 + in_a) * t.nodes + node) * h->nodes + other], all);
+                }
+    assert_int_equal(r.startups, 2 * h->steps);
+    assert_int_equal(r.transmission, a3_transmission(&t));
+    assert_int_equal(r.contended_steps, 0);
+    assert_true(r.minimal);
+    free(count);
+}
+
+TEST(two_rounds)
+{
+    static const struct halves networks[] = {
+        {"2x2", {true, false}, 2, 1},
+        {"3x3", {true, false}, 3, 1},
+        {"4x1x4", {true, false, false}, 4, 2},
+        {"5x5", {true, false}, 5, 2},
+        {"6x6", {true, false}, 6, 3},
+        {"8x8", {true, false}, 8, 4},
+        {"5mx5m", {true, false}, 5, 4},
+        {"6mx6m", {true, false}, 6, 5},
+        {"complete:5^2", {true, false}, 5, 1},
+        {"star:4 x star:4", {true, false}, 4, 3},
+        {"2m^4", {true, true, false, false}, 4, 2},
+        {"2m^6", {true, true, true, false, false, false}, 8, 4},
+        {"3x3x3x3", {true, true, false, false}, 9, 2},
+        {"3x5x3x5", {true, true, false, false}, 15, 9},
+        {"3mx3mx3mx3m", {true, true, false, false}, 9, 4},
+    };
+
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        check_rounds_of_halves(&networks[i]);
+    contract_refused("halves", "4x8");
+    contract_refused("halves", "8");
+    contract_refused("halves", "4x4x4");
+}
+
+/* k equal dimensions take k times the steps of one. */
+TEST(two_rounds_take_the_bound)
+{
+    static const struct {
+        const char *network;
+        uint32_t startups;
+        uint64_t transmission;
+    } figures_of[] = {{"8x8", 8, 64},      {"16x16", 16, 512},   {"7x7", 6, 42},
+                      {"8mx8m", 14, 128},  {"4x4x4x4", 8, 128},  {"2m^8", 8, 128},
+                      {"5x5x5x5", 8, 375}, {"8x8x8x8", 16, 4096}};
+
+    for (size_t i = 0; i < sizeof figures_of / sizeof figures_of[0]; i++) {
+        struct torus t = contract_torus(figures_of[i].network);
+        struct schedule_report r = contract_verify(&t, "halves");
+        assert_int_equal(r.startups, figures_of[i].startups);
+        assert_int_equal(r.transmission, figures_of[i].transmission);
+        assert_true((double)r.transmission == r.bound);
+    }
+}

@@ -307,9 +307,9 @@ TEST(plans_of_direct)
 TEST(plans_of_any_dimensions)
 {
     static const char *const algorithms[] = {
-        "a2",       "a3",      "cccube",      "cccube-q4", "atape", "stream",
-        "tree",     "pair",    "pair-s2",     "pair-s4",   "dim",   "dim-s2",
-        "dim-tree", "squares", "tseng-gupta", "suh-shin",  "orders"};
+        "a2",       "a3",      "cccube",      "cccube-q4", "atape",  "stream",
+        "tree",     "pair",    "pair-s2",     "pair-s4",   "dim",    "dim-s2",
+        "dim-tree", "squares", "tseng-gupta", "suh-shin",  "orders", "halves"};
     static const char *const tori[] = {"1",    "2",       "8",     "5m",    "4x4",   "4mx4m",
                                        "5x5",  "8x8",     "8mx8m", "2x8m",  "3x4x5", "2x4x2",
                                        "6x6m", "2x2x2x2", "16x4",  "4x16m", "16m",   "4mx4x4m"};

@@ -366,3 +366,78 @@ const struct algorithm algorithm_a3 = {
     .period = a3_period,
     .route = a3_route,
 };
+
+/* Halves: A3 with two long rounds instead of h short ones, for few start-ups. Whole blocks, all links at
+ * work all the time, as in A3; this project's.
+ *
+ * Of the blocks with offsets a and b in both halves, some go through A first (in round 0) and then
+ * through B (in round 1): those with (a - b) mod (h-1) < x. All others go through B first. For every
+ * a there are x such b, and for every b as many a. If h is even, x = h/2 - 1, the blocks with b = 0
+ * are in round 0 and those with a = 0 in round 1. If h is odd, x = (h-1)/2, and both are in round 0.
+ * So in either round, a node has equally many blocks for each other node of its copy of A, and as
+ * many for each of its copy of B: h/2 in each round or, if h is odd, (h+1)/2 and (h-1)/2. A round is
+ * an exchange within the half with so many blocks in place of one, and costs so many times as much.
+ * Both rounds together cost as much as the h rounds of A3, in twice the steps of one half. If a half
+ * has several dimensions, the same is done in it: k dimensions in all take k times the steps of one. */
+
+static uint64_t halves_span_steps(const struct span *s)
+{
+    struct span a, b;
+
+    return s->dims > 1 && divide(s, &a, &b) ? 2 * halves_span_steps(&a) : span_steps(s);
+}
+
+static uint32_t halves_span_route(const struct span *s, const struct ends *e, uint32_t step,
+                                  struct leg *legs)
+{
+    struct span a, b;
+
+    if (s->dims <= 1 || !divide(s, &a, &b))
+        return span_route(s, e, step, legs);
+
+    uint32_t in_a = offset(&a, e), in_b = offset(&b, e), h = nodes(&a);
+    uint32_t later = step + (uint32_t)halves_span_steps(&a);
+    if (in_a == 0)
+        return in_b == 0 ? 0 : halves_span_route(&b, e, h % 2 != 0 ? step : later, legs);
+    if (in_b == 0)
+        return halves_span_route(&a, e, step, legs);
+    bool a_first = (in_a + h - 1 - in_b) % (h - 1) < (h - 1) / 2;
+    uint32_t count = halves_span_route(a_first ? &a : &b, e, step, legs);
+    return count + halves_span_route(a_first ? &b : &a, e, later, legs + count);
+}
+
+static bool halves_takes(const struct torus *t)
+{
+    struct span all = all_dims(t), a, b;
+
+    return divide(&all, &a, &b) && has_exchange(&a) &&
+           halves_span_steps(&all) <= MESSAGE_MAX_STEP + 1;
+}
+
+static uint32_t halves_route(const struct torus *t, uint32_t source, uint32_t destination,
+                             uint32_t segment, struct leg *legs)
+{
+    struct span all = all_dims(t);
+    struct ends ends;
+
+    (void)segment;
+    torus_coordinates(t, source, ends.from);
+    torus_coordinates(t, destination, ends.to);
+    return halves_span_route(&all, &ends, 0, legs);
+}
+
+const struct algorithm algorithm_halves = {
+    .name = "halves",
+    .summary = "a3 in two long rounds, with combined messages: few steps, by single hops",
+    .accepts_text = "two equal halves of the dimensions, as far as a3 takes them",
+    .any_graph = true,
+    .startups = "k equal dimensions: k * floor(n/2) (mesh: k * (n-1), complete: k)",
+    .transmission = "as a3",
+    .source = "this project, after A3",
+    .port_model = PORT_MODEL_ALL,
+    .segments = 1,
+    .takes = halves_takes,
+    .max_legs = a3_max_legs,
+    .period = a3_period,
+    .route = halves_route,
+};

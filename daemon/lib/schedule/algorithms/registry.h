@@ -26,6 +26,7 @@
     ROW(a1, "a1")                                                                                  \
     ROW(a2, "a2")                                                                                  \
     ROW(a3, "a3")                                                                                  \
+    ROW(halves, "halves")                                                                          \
     ROW(cccube, "cccube")                                                                          \
     MEMBER(cccube, "cccube-q2", 2)                                                                 \
     MEMBER(cccube, "cccube-q4", 4)                                                                 \
