@@ -26,7 +26,7 @@ def program(arguments):
 
 # Starting Python with torch costs more than most of these tests.
 def test_every_operation(shared):
-    run_each(shared('2x2'), program('torus:// reductions moves other_forms asynchronous groups messages monitored stored misuse'), 300)
+    run_each(shared('2x2'), program('torus:// reductions moves other_forms asynchronous groups messages monitored stored misuse unsent'), 300)
 
 
 def test_training_has_the_losses_of_gloo(shared, tmp_path):

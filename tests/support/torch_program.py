@@ -362,13 +362,11 @@ def monitored(rank, size):
         dist.all_reduce(torch.ones(1))
 
 
-def late(rank, size):
-    """A call that a rank does not make ends with an error that names its node."""
+def unsent(rank, size):
+    """A message that nobody sends fails the group on all ranks, and the error names both ranks."""
     group = dist.new_group(timeout=timedelta(seconds=2))
-    if rank > 0:
-        refused('node 0', lambda: dist.all_reduce(torch.ones(1), group=group))
-    else:
-        sys.stdin.readline()
+    refused('member 1: the message of 4 bytes from member 3',
+            lambda: dist.recv(torch.ones(1), 3, group) if rank == 1 else dist.recv(torch.ones(1), 1))
 
 
 def dying(rank, size):

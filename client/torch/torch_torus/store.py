@@ -48,8 +48,8 @@ class State:
 class Rounds(threading.Thread):
     """Carries out the requests of all processes everywhere, in the same order.
 
-    In a round, each process says which requests it has. There are no messages that could wake a process up, so rounds
-    come by themselves, ever less often while nobody has a request."""
+    In a round, each process says which requests it has. Rounds come by themselves, ever less often while nobody has a
+    request."""
 
     def __init__(self, group):
         super().__init__(name='torus store', daemon=True)
