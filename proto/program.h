@@ -20,9 +20,9 @@
  * daemon refuses this kind. SHRINK is OPEN for a group that leaves out nodes that are down. MISSING
  * messages before OPENED name these nodes, and those that are no members, as many as needed. The daemon
  * answers OPEN and SHRINK with ERROR and closes if the group cannot be opened; likewise any message that
- * breaks these rules. MEMORY and MEMORY_READY may be answered with MEMORY_REFUSED. With the flag TELL, any number of WAITING messages may come before
- * all of these; each has the number of nodes that have not opened the group, and their ranks, as
- * far as the daemon knows. A program asks for one memory at a time, and reads the answer before it
+ * breaks these rules. MEMORY and MEMORY_READY may be answered with MEMORY_REFUSED. With the flag TELL,
+ * any number of WAITING messages may come before all of these; each has the number of nodes that have
+ * not opened the group, and their ranks, as far as the daemon knows. A program asks for one memory at a time, and reads the answer before it
  * sends the next message of that kind. A connection that ends without LEAVE means that the program
  * has died: its group fails.
  *

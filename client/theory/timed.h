@@ -28,7 +28,8 @@
  *
  * Order. After everything that ends at a time has ended, messages that wait take, in this order, what they wait for if
  * all of it is free: by the queue's rule, then the one that has waited longest, then by the entry of the channel that
- * they came by, then by that of the channel that they wait for, then by number. Nothing else depends on an order, so a run is determined by its messages.
+ * they came by, then by that of the channel that they wait for, then by number. Nothing else depends on an order, so a
+ * run is determined by its messages.
  *
  * With a barrier, the messages of a step start when all of those of earlier steps have arrived.
  *

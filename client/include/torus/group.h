@@ -347,9 +347,8 @@ TORUS_EXPORT int torus_reduce_scatter(struct torus_group *group, const void *sen
  * - A message goes to the first receive of that member from this one with the same tag that no earlier message has gone
  *   to. So messages between two members with the same tag arrive in their order; those with different tags go their own
  *   ways. A group and its parts have tags of their own.
- * - The receiver names the sender, or takes a message from any member; and it names the tag, below 2 to the power of 56, and
- *   the size. If the sizes differ, the group fails on every node, and the error
- *   names both members.
+ * - The receiver names the sender, or takes a message from any member. It names the tag, which is below 2 to the power of
+ *   56, and the size. If the sizes differ, the group fails on every node, and the error names both members.
  * - A receive from any member gets the message of the member of which it hears first. The other members keep theirs for
  *   later receives. It costs each of them two short frames, so name the sender if you know it.
  * - Sending ends when the receiver has all bytes, so it waits for the receiver (as MPI_Ssend does). Two members that both
@@ -359,8 +358,8 @@ TORUS_EXPORT int torus_reduce_scatter(struct torus_group *group, const void *sen
  *   member together. A receiver that is late costs the nodes between no memory.
  * - Links that go down are avoided as in other calls; what was on its way is sent again.
  * - If a program dies or a node goes down, the group fails, and the error names it. A member that has left the group is
- *   named, too; a
- *   receive from any member fails the group when all others have left. A timeout (torus_group_set_timeout()) fails the group when a message has not arrived in time.
+ *   named, too; a receive from any member fails the group when all others have left. A timeout
+ *   (torus_group_set_timeout()) fails the group when a message has not arrived in time.
  *
  * All nodes need version 14.7 of the peer protocol; otherwise the calls fail with _REFUSED. A member cannot send itself a
  * message (_USAGE). */

@@ -31,9 +31,8 @@ struct schedule_report {
 
 /* Follows the routes of one source of each class; trusts the algorithm's symmetries. Where these are
  * more than WORK_QUICK, and the algorithm has a rule for its messages, counts by that
- * (schedule_count()). Returns 0 with
- * *r filled if every block arrives exactly once, over legs that exist, in rising steps, and in an
- * allgather the routes of a source form a tree. Returns -1 with *e otherwise: a route is wrong
+ * (schedule_count()). Returns 0 with *r filled if every block arrives exactly once, over legs that
+ * exist, in rising steps, and in an allgather the routes of a source form a tree. Returns -1 with *e otherwise: a route is wrong
  * (ERROR_DAMAGED, names the first pair), the algorithm refuses the torus, it would be too much work
  * (ERROR_REFUSED, work.h), no memory. */
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,

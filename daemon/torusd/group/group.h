@@ -98,7 +98,7 @@ struct member_message {
     bool sends;
     uint32_t peer; /* number of the other member; a receive: or GROUP_ANY_MEMBER */
     uint32_t
-        part; /* of GROUP_ANY_MEMBER: one of the members of the part with these dimensions; 0: of all */
+        part; /* with GROUP_ANY_MEMBER: the dimensions of the part of which it is one; 0: all */
     uint64_t tag;
     struct program_area area; /* the bytes; both members name the same number */
     uint64_t timeout_ns;      /* 0: none */
@@ -106,7 +106,8 @@ struct member_message {
 
 /* Begins a message; called() reports its end under this `name`: for the receiver when all bytes have arrived, for the
  * sender when the receiver has said so. Messages between two members with one tag are received in the order in which they
- * were sent. A receive from any member receives from the member whose message is known first. If the sizes of the two members differ, the group fails. Returns as group_call() does. */
+ * were sent. A receive from any member receives from the member whose message is known first. If the sizes of the two
+ * members differ, the group fails. Returns as group_call() does. */
 int group_message(struct group *group, const struct member_message *message, uint64_t name,
                   struct error *e);
 

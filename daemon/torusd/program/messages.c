@@ -441,7 +441,8 @@ static int take_message(struct program *p, const struct program_message *m)
     return program_break_rules(p, "has sent a message that is not allowed in its state");
 }
 
-/* Takes some messages, so that other work is not delayed. Returns false when there are no more. A message has no room for descriptors, so the kernel closes those that come with it. */
+/* Takes some messages, so that other work is not delayed. Returns false when there are no more. A message has no room for
+ * descriptors, so the kernel closes those that come with it. */
 static bool program_receive(struct program *p)
 {
     for (int i = 0; i < MESSAGES_A_TURN; i++) {

@@ -50,7 +50,8 @@ struct group_call {
     /* Arrays of the part's size, by member, as GROUP_OPERATION_LIST says; otherwise NULL. They count elements of
      * vectors, or bytes. group_call() copies them. */
     const uint64_t *send_size, *send_offset, *receive_size, *receive_offset;
-    /* The areas from which the sizes and offsets above count. Broadcast uses only `receive`, also at the root. In place, `send` is ignored, and the input lies in `receive`. */
+    /* The areas from which the sizes and offsets above count. Broadcast uses only `receive`, also at the root. In place,
+     * `send` is ignored, and the input lies in `receive`. */
     struct program_area send, receive;
     bool in_place;
     uint64_t timeout_ns; /* nanoseconds; 0: none */
@@ -58,7 +59,8 @@ struct group_call {
     uint64_t late_ns;
     struct data_kind data; /* as far as the program has told it */
     /* Carries out an exchange, the same at all members, in this mode (not MODE_OF_ALGORITHM); it must be
-     * all-port, and work on the torus. NULL: what the table of the part says. Such a call does not avoid links that are down, and fails. */
+     * all-port, and work on the torus. NULL: what the table of the part says. Such a call does not avoid
+     * links that are down, and fails. */
     const struct algorithm *algorithm;
     enum mode mode;
 };
