@@ -10,8 +10,9 @@ Linux measures that time for every thread (/proc/PID/task/TID/schedstat); withou
 
 import os
 import subprocess
-import tempfile
+import threading
 import time
+from contextlib import suppress
 
 from .descendants import descendants
 
@@ -102,8 +103,16 @@ def stretched(seconds, least=0):
     return round(max(seconds * max(1.0, want / len(os.sched_getaffinity(0))), least) * SLOWNESS, 1)
 
 
-def communicate(process, patience):
+def _send(stdin, text):
+    with suppress(BrokenPipeError), stdin:
+        stdin.write(text)
+
+
+def communicate(process, patience, text=None):
     """process.communicate() while there is patience; then subprocess.TimeoutExpired."""
+    if text is not None:  # process.communicate() would send it until its first timeout only
+        threading.Thread(target=_send, args=(process.stdin, text), daemon=True).start()
+        process.stdin = None
     while True:
         try:
             return process.communicate(timeout=patience.pause)
@@ -126,14 +135,12 @@ def run(command, seconds=60, input=None, **options):
     """Runs a command as subprocess.run() does, with `input` as its standard input, and captures its output as text
     unless options of subprocess.Popen say otherwise. After that many seconds it ends the command and raises
     subprocess.TimeoutExpired."""
-    with tempfile.TemporaryFile('w+') as given:  # through a pipe, communicate() would send it until its first pause only
-        given.write(input or '')
-        given.seek(0)
-        options = {'stdin': given, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **options}
-        with subprocess.Popen(command, **options) as process:
-            try:
-                out, err = communicate(process, Patience(seconds))
-            except BaseException:
-                process.kill()
-                raise
+    options = {'stdin': subprocess.DEVNULL if input is None else subprocess.PIPE, 'stdout': subprocess.PIPE,
+               'stderr': subprocess.PIPE, 'text': True, **options}
+    with subprocess.Popen(command, **options) as process:
+        try:
+            out, err = communicate(process, Patience(seconds), input)
+        except BaseException:
+            process.kill()
+            raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
