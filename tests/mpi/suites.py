@@ -217,6 +217,7 @@ class Comparison:
     def attempt(self, test, way):
         """Returns (what became of the test, calls of each rank that the torus has served)."""
         more = as_on_machines(self.torus) if self.library == 'openmpi' else {}
+        more['TORUS_MPI_TIMEOUT'] = '300'  # on a busy machine the program would otherwise go on without the torus
         with mpi.Run(self.torus, self.library, self.suite.command(test), nodes=self.nodes, **WAYS[way], **more) as running:
             try:
                 result = running.end(LIMIT)
