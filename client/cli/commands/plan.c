@@ -45,8 +45,8 @@ static const struct option options[] = {
      "and node 7"},
     RATE_OPTIONS(plan_arguments, links),
     {"--import", "FILE", offsetof(struct plan_arguments, import),
-     "verify the schedule in this file instead: output of --export torusd, or\n"
-     "MSCCL's XML (with --dims)"},
+     "verify the schedule in this file instead: output of --export torusd; or,\n"
+     "with --dims, a file of MSCCL, ForestColl or TE-CCL"},
     {"--node", "RANK", offsetof(struct plan_arguments, node),
      "also show what this node sends, relays and receives in each step"},
     {"--routes", NULL, offsetof(struct plan_arguments, routes),

@@ -44,8 +44,8 @@ static const struct option options[] = {
      "a2 (default: a2)"},
     {"--q", "N", offsetof(struct simulate_arguments, q), "with --algorithm cccube: in N packets"},
     {"--import", "FILE", offsetof(struct simulate_arguments, import),
-     "run the schedule in this file instead: output of plan --export torusd,\n"
-     "or MSCCL's XML (with --dims)"},
+     "run the schedule in this file instead: output of plan --export torusd;\n"
+     "or, with --dims, a file of MSCCL, ForestColl or TE-CCL"},
     {"--mode", "MODE", offsetof(struct simulate_arguments, machine.mode),
      "stepped or streaming (default: as the daemon runs the algorithm)"},
     {"--barrier", NULL, offsetof(struct simulate_arguments, machine.barrier),

@@ -8,6 +8,7 @@
 
 #include "client/cli/schedule_files/straight_leg.h"
 #include "client/cli/schedule_files/xml.h"
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/lib/schedule/file/imported.h"
 
@@ -35,9 +36,11 @@ struct forest {
     const struct torus *torus;
     uint32_t chunks; /* of each node */
     struct tree *tree;
-    uint32_t trees, tree_room;
+    uint32_t trees;
+    size_t tree_room;
     struct send *send;
-    uint32_t sends, send_room;
+    uint32_t sends;
+    size_t send_room;
     struct name *name; /* by text */
 
     /* By node: the send that brings the tree that is printed, its depth, and the chunks of earlier trees. */
@@ -53,20 +56,6 @@ static int no_memory(struct error *e)
 }
 
 /* ---- Elements -------------------------------------------------------------------------------- */
-
-/* Makes room for one more element of an array. Returns 0, or -1 with *e. */
-static int make_room(void **array, uint32_t count, uint32_t *room, size_t size, struct error *e)
-{
-    if (count < *room)
-        return 0;
-    uint32_t more = *room == 0 ? 64 : 2 * *room;
-    void *larger = reallocarray(*array, more, size);
-    if (larger == NULL)
-        return no_memory(e);
-    *array = larger;
-    *room = more;
-    return 0;
-}
 
 /* Copies an attribute. Returns 0, or -1 with *e. */
 static int read_text(const struct xml_element *x, const char *name, char **copy, struct error *e)
@@ -100,9 +89,10 @@ static int read_tree(void *context, const struct xml_element *x, struct error *e
     struct forest *f = context;
     int64_t chunks;
 
-    if (xml_number(x, "nchunks", 1, f->chunks, &chunks, e) != 0 ||
-        make_room((void **)&f->tree, f->trees, &f->tree_room, sizeof *f->tree, e) != 0)
+    if (xml_number(x, "nchunks", 1, f->chunks, &chunks, e) != 0)
         return -1;
+    if (GROW(f->tree, f->trees, f->tree_room) != 0)
+        return no_memory(e);
     struct tree *tree = &f->tree[f->trees];
     *tree = (struct tree){.line = x->line, .chunks = (uint32_t)chunks, .first = f->sends};
     if (read_text(x, "root", &tree->root, e) != 0)
@@ -115,8 +105,8 @@ static int read_send(void *context, const struct xml_element *x, struct error *e
 {
     struct forest *f = context;
 
-    if (make_room((void **)&f->send, f->sends, &f->send_room, sizeof *f->send, e) != 0)
-        return -1;
+    if (GROW(f->send, f->sends, f->send_room) != 0)
+        return no_memory(e);
     struct send *send = &f->send[f->sends++];
     *send = (struct send){.line = x->line};
     f->tree[f->trees - 1].count++;

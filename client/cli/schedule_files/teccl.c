@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client/cli/schedule_files/straight_leg.h"
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "proto/text.h"
@@ -66,20 +67,6 @@ refuse(const char *element, struct error *e, const char *format, ...)
     text_clean(why);
     return error_set(e, ERROR_REFUSED, "\"%s\": %s", text_printable(name, sizeof name, element),
                      why);
-}
-
-/* Makes room for one more element of an array. Returns 0, or -1 with *e. */
-static int make_room(void **array, size_t count, size_t *room, size_t size, struct error *e)
-{
-    if (count < *room)
-        return 0;
-    size_t more = *room == 0 ? 64 : 2 * *room;
-    void *larger = reallocarray(*array, more, size);
-    if (larger == NULL)
-        return no_memory(e);
-    *array = larger;
-    *room = more;
-    return 0;
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
@@ -153,8 +140,8 @@ static int add_hop(struct reader *r, const char *element, const char *text, stru
         r->exchange = hop.volume > 0;
     if (r->exchange != (hop.volume > 0))
         return refuse(element, e, "some sends have volumes, others have none");
-    if (make_room((void **)&r->hop, r->hops, &r->hop_room, sizeof *r->hop, e) != 0)
-        return -1;
+    if (GROW(r->hop, r->hops, r->hop_room) != 0)
+        return no_memory(e);
     r->hop[r->hops++] = hop;
     return 0;
 }
@@ -178,8 +165,8 @@ static int read_path(struct reader *r, const struct path *demand, const json_t *
         if (add_hop(r, demand->name, json_string_value(send), (struct hop){0}, e) != 0)
             return -1;
     }
-    if (make_room((void **)&r->path, r->paths, &r->path_room, sizeof *r->path, e) != 0)
-        return -1;
+    if (GROW(r->path, r->paths, r->path_room) != 0)
+        return no_memory(e);
     r->path[r->paths++] = path;
     return 0;
 }
@@ -289,8 +276,8 @@ static int follow_flows(struct reader *r, struct hop *flow, size_t count, uint32
                              path.chunk, path.source, at);
         found->used = true;
         at = found->from;
-        if (make_room((void **)&r->hop, r->hops, &r->hop_room, sizeof *r->hop, e) != 0)
-            return -1;
+        if (GROW(r->hop, r->hops, r->hop_room) != 0)
+            return no_memory(e);
         r->hop[r->hops++] = *found;
         if (r->hops > STRAIGHT_LEGS_MOST)
             return error_set(e, ERROR_REFUSED, "the routes do not fit into a schedule of %u MiB",
@@ -301,8 +288,8 @@ static int follow_flows(struct reader *r, struct hop *flow, size_t count, uint32
         *one = *other;
         *other = swap;
     }
-    if (make_room((void **)&r->path, r->paths, &r->path_room, sizeof *r->path, e) != 0)
-        return -1;
+    if (GROW(r->path, r->paths, r->path_room) != 0)
+        return no_memory(e);
     r->path[r->paths++] = path;
     return 0;
 }
