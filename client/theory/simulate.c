@@ -472,6 +472,7 @@ static int simulate(struct making *m, struct simulate_report *r, struct error *e
 
     m->lanes = s->lanes > 1 ? s->lanes : 1;
     model.buffer *= m->lanes;
+    model.unit = s->segment * m->lanes;
     *r = (struct simulate_report){0};
     if (make(m) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory to simulate %u %s", m->torus->nodes,

@@ -1,8 +1,10 @@
 #include "client/theory/timed.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "client/theory/event_queue.h"
+#include "client/theory/worm.h"
 #include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/work.h"
 
@@ -76,6 +78,8 @@ struct timed {
     uint32_t *beside;  /* the channels that leave each node, then those that end at each, by node */
     size_t *besides;   /* node -> its first; nodes + node: the first that ends there */
     uint64_t *crossed; /* wormhole, by hop: when the head has crossed it */
+    double *
+        worm; /* wormhole, channels of different rates: four numbers for each hop of the longest path */
     struct event_queue queue;
     uint32_t *noted; /* channels to look at */
     size_t notes, note_room;
@@ -115,6 +119,7 @@ void timed_free(struct timed *t)
     free(t->beside);
     free(t->besides);
     free(t->crossed);
+    free(t->worm);
     event_queue_free(&t->queue);
     free(t->noted);
     free(t->candidate);
@@ -325,6 +330,29 @@ static uint32_t decides(const struct timed *t, const struct message *m, uint32_t
     return hop + (uint32_t)((data - 1) / buffer);
 }
 
+/* As give_back_behind(), on channels of different rates. */
+static void give_back_uneven(struct timed *t, uint32_t message, uint32_t hop)
+{
+    struct message *m = &t->message[message];
+    const double unit = (double)t->model->unit;
+    double *rate = t->worm, *ends = rate + hop + 1;
+    const struct worm w = {.hops = hop + 1,
+                           .crossed = &t->crossed[m->path],
+                           .rate = rate,
+                           .size = m->given.units * unit,
+                           .buffer = (double)t->model->buffer,
+                           .arrives = hop + 1 == m->hops,
+                           .carried = ends + hop + 1,
+                           .speed = ends + 2 * ((size_t)hop + 1)};
+
+    for (uint32_t i = 0; i <= hop; i++)
+        rate[i] = unit / (double)t->channel[hop_of(t, m, i)].given.unit;
+    worm_follow(&w, ends);
+    for (; m->given_back <= hop && ends[m->given_back] < INFINITY; m->given_back++)
+        add_event(t, w.crossed[0] + (uint64_t)llround(ends[m->given_back]), message, m->given_back,
+                  EVENT_GIVES_BACK);
+}
+
 /* Wormhole: the head of a message has taken a hop. Gives back those for which that decides when. */
 static void give_back_behind(struct timed *t, uint32_t message, uint32_t hop)
 {
@@ -375,7 +403,10 @@ static void take(struct timed *t, uint32_t message, uint64_t now)
         return;
     }
     t->crossed[m->path + hop] = crossed;
-    give_back_behind(t, message, hop);
+    if (t->worm != NULL)
+        give_back_uneven(t, message, hop);
+    else
+        give_back_behind(t, message, hop);
 }
 
 /* Looks at the channels again that leave a node, or end there. */
@@ -627,6 +658,22 @@ static int make_beside(struct timed *t)
     return 0;
 }
 
+/* Wormhole: makes room to follow worms if channels have different rates. Returns 0, or -1 without memory. */
+static int make_worms(struct timed *t)
+{
+    bool uneven = false;
+    size_t longest = 0;
+
+    t->crossed = calloc(t->hops + 1, sizeof *t->crossed);
+    for (size_t i = 0; i < t->channels; i++)
+        uneven = uneven || t->channel[i].given.unit != t->model->unit;
+    for (size_t i = 0; i < t->messages && uneven; i++)
+        longest = t->message[i].hops > longest ? t->message[i].hops : longest;
+    if (uneven)
+        t->worm = calloc(4 * (longest + 1), sizeof *t->worm);
+    return t->crossed == NULL || (uneven && t->worm == NULL) ? -1 : 0;
+}
+
 /* Whether no single message takes too long to be counted. */
 static bool times_fit(const struct timed *t)
 {
@@ -700,9 +747,7 @@ int timed_run(struct timed *t, const struct timed_model *m, timed_takes_fn *take
     t->takes = takes;
     t->context = context;
     t->node = calloc((size_t)t->nodes + 1, sizeof *t->node);
-    if (m->switching == TIMED_WORMHOLE)
-        t->crossed = calloc(t->hops + 1, sizeof *t->crossed);
-    t->no_memory = t->node == NULL || (m->switching == TIMED_WORMHOLE && t->crossed == NULL) ||
+    t->no_memory = t->node == NULL || (m->switching == TIMED_WORMHOLE && make_worms(t) != 0) ||
                    make_followers(t) != 0 || make_beside(t) != 0;
     t->too_late = !times_fit(t);
     if (!t->no_memory && !t->too_late)

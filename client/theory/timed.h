@@ -13,7 +13,8 @@
  *   there is room, in infinitely small parts: by time t, channel i of a path has carried
  *       min over k >= i of (k - i) * buffer + what channel k could have carried since its head crossed it,
  *   so the message gives channel i back when the latest of those sums has come to its size. A head that waits keeps
- *   all channels behind it whose data do not fit in between. Messages that wait for each other in a circle are a
+ *   all channels behind it whose data do not fit in between. On channels of different rates, worm.h follows the data
+ *   instead: there a channel also waits for data from a slower one before it. Messages that wait for each other in a circle are a
  *   deadlock.
  *
  * Ports. A node sends at most `ports` messages at a time and receives at most as many. With store-and-forward each
@@ -56,7 +57,8 @@ struct timed_model {
     enum timed_queue queue;
     uint64_t startup;
     uint64_t
-        buffer; /* wormhole: the time in which a channel carries what the buffer after it holds */
+        buffer; /* wormhole: the time in which a channel of this `unit` carries what the buffer after one holds */
+    uint64_t unit;  /* wormhole: channels with another unit have another rate */
     uint32_t slots; /* 0: any number */
     uint32_t ports; /* 0: any number */
     bool barrier;

@@ -51,6 +51,13 @@ def a_random_schedule(rng, torus, segments):
     return routes
 
 
+def channels(torus):
+    """(node, dimension, direction) of each channel."""
+    for node in range(torus.nodes):
+        for dim, (at, size, wraps) in enumerate(zip(torus.at(node), torus.sizes, torus.wraps)):
+            yield from ((node, dim, direction) for direction in (1, -1) if wraps or 0 <= at + direction < size)
+
+
 def as_file(path, torus, segments, routes):
     lines = [json.dumps({'schedule': 1, 'dims': torus.dims, 'segments': segments})]
     lines += [json.dumps({'src': source, 'dst': destination, 'segment': segment, 'legs': legs})
@@ -72,7 +79,9 @@ class State:
 
 
 class Slow:
-    """`model` has switching, queue, tp, unit, buffer, lanes, slots, ports and barrier."""
+    """`model` has switching, queue, tp, unit, buffer, lanes, slots, ports, barrier and slow: the channels of half the rate.
+    Two data are what a channel of the full rate carries in a microsecond. With these rates nothing happens between two
+    microseconds."""
 
     def __init__(self, torus, messages, model):
         self.torus, self.model = torus, model
@@ -89,7 +98,10 @@ class Slow:
         return port(channel[1], -channel[2]) * lanes + (channel[4] if lanes > 1 else 0) + 1
 
     def total(self, state):
-        return state.message.units * self.model['unit']
+        return 2 * state.message.units * self.model['unit']
+
+    def speed(self, channel):
+        return 1 if channel[:3] in self.model['slow'] else 2
 
     def takes(self, state, hop):
         """(send, receive, slot): what a message takes beside a channel."""
@@ -187,15 +199,17 @@ class Slow:
         moves = False
         for state in self.states:
             before = [carried for _, carried in state.held]
-            after = [min(carried + (crossed <= self.now), self.total(state)) for crossed, carried in state.held]
-            if self.model['switching'] == 'wormhole':
-                for _ in after:  # room is made from the head backwards
-                    for hop in reversed(range(len(after) - 1)):
-                        after[hop] = min(after[hop], after[hop + 1] + self.model['buffer'])
-                if len(after) < len(state.message.path) and after:
-                    after[-1] = min(after[-1], self.model['buffer'])
-                    for hop in reversed(range(len(after) - 1)):
-                        after[hop] = min(after[hop], after[hop + 1] + self.model['buffer'])
+            after = [min(carried + self.speed(channel) * (crossed <= self.now), self.total(state))
+                     for (crossed, carried), channel in zip(state.held, state.message.path)]
+            room = 2 * self.model['buffer']
+            for _ in after if self.model['switching'] != 'store' else ():
+                for hop in range(1, len(after)):  # no more than has come
+                    after[hop] = min(after[hop], after[hop - 1])
+                if self.model['switching'] == 'wormhole':
+                    for hop in reversed(range(len(after))):  # room is made from the head backwards
+                        more = after[hop + 1] if hop + 1 < len(after) else 0
+                        if hop + 1 < len(state.message.path):
+                            after[hop] = min(after[hop], more + room)
             for hop, carried in enumerate(after):
                 state.held[hop][1] = carried
             moves = moves or after != before or any(crossed > self.now for crossed, _ in state.held)
@@ -224,7 +238,7 @@ def a_machine(rng, segments):
             'buffer': rng.randint(0, 4) if switching == 'wormhole' else None,
             'lanes': rng.choice((None, 2)) if switching == 'wormhole' else None,
             'slots': rng.choice((None, None, 1, 2)) if switching != 'wormhole' else None,
-            'ports': rng.choice(('one', 2, 'all')), 'barrier': rng.random() < 0.25,
+            'slow': frozenset(), 'ports': rng.choice(('one', 2, 'all')), 'barrier': rng.random() < 0.25,
             'mode': rng.choice(('stepped', 'streaming'))}
 
 
@@ -233,6 +247,9 @@ def options(machine):
     for name in 'mode', 'switching', 'queue', 'ts', 'tp', 'tw', 'ports', 'buffer', 'lanes', 'slots':
         if machine[name] is not None:
             words += [f'--{name}', machine[name]]
+    if machine['slow']:
+        words += ['--rate', ','.join(f'{node}:{"+" if direction > 0 else "-"}{dim}=0.5'
+                                     for node, dim, direction in sorted(machine['slow']))]
     return words + ['--barrier'] * machine['barrier']
 
 
@@ -264,7 +281,10 @@ def test_random_schedules(tmp_path, seed):
         torus, segments = Torus(rng.choice(('3', '4', '5m', '2x3', '3mx3', '2x2', '3x3m'))), rng.choice((1, 1, 2))
         routes = a_random_schedule(rng, torus, segments)
         file = as_file(tmp_path / 'schedule', torus, segments, routes)
-        deadlocks += agree(['--import', file], torus, routes, segments, a_machine(rng, segments)) is None
+        machine = a_machine(rng, segments)
+        if number % 3 == 2:
+            machine['slow'] = frozenset(channel for channel in channels(torus) if rng.random() < 0.3)
+        deadlocks += agree(['--import', file], torus, routes, segments, machine) is None
         if number >= 20 and deadlocks > 0:
             break
 

@@ -277,7 +277,6 @@ TEST(simulated_refusals)
                    {"simulate --dims 5x5 --lanes 0 --switching wormhole", "give 1 or 2"},
                    {"simulate --dims 5x5 --slots 1 --switching wormhole", "--slots is for"},
                    {"simulate --dims 5x5 --slots 1 --switch input", "--slots and --switch input"},
-                   {"simulate --dims 5x5 --rate 0:+0=0.5 --switching wormhole", "of one rate"},
                    {"simulate --dims 8 --algorithm ar --switch input", "is for --mode streaming"},
                    {"simulate --dims 5x5 --ports none", "'none' is not a number of ports"},
                    {"simulate --dims 5x5 --ports 0", "'0' is not a number of ports"},

@@ -324,7 +324,6 @@ static int check_machine(const struct schedule_run *run, const struct machine_ar
         REFUSAL(!worms && a->lanes != NULL, "--lanes is for --switching wormhole"),
         REFUSAL(s->lanes < 1 || s->lanes > 2, "--lanes: give 1 or 2"),
         REFUSAL(worms && a->slots != NULL, "--slots is for --switching store and cut-through"),
-        REFUSAL(worms && s->rates != NULL, "--switching wormhole is for channels of one rate"),
         REFUSAL(
             s->place != SIMULATE_IN_CHANNEL && (!s->streaming || s->timed.switching != TIMED_STORE),
             "--switch %s is for --mode streaming with --switching store", place_names[s->place]),
