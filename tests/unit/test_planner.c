@@ -429,6 +429,29 @@ TEST(the_fastest_is_chosen)
     }
 }
 
+/* Nodes of an older release lack some algorithms: `auto` must not choose these. */
+TEST(some_run_only_by_name)
+{
+    static const char *const networks[] = {"3x3x3", "8mx8m", "2x2x2x2"};
+    static const struct predict_costs steps = {500e-6, 1e-6, 1e8, 0, 0};
+
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        const struct torus t = parse(networks[i]);
+        struct candidate list[CHOOSE_MOST];
+        struct planner_query a;
+        unsigned number;
+        begin_with(&a, &t);
+        count(&a);
+        choose(&a, &steps, 1000, MODE_STEPPED, list, &number);
+        assert_true(number > 0);
+        for (unsigned k = 0; k < number; k++)
+            assert_false(list[k].algorithm->only_by_name);
+        planner_free(a.planner);
+    }
+    assert_true(algorithm_find("orders")->only_by_name);
+    assert_true(algorithm_find("halves")->only_by_name);
+}
+
 /* --- the choice at rates --- */
 
 static const struct predict_costs slow_network = {40e-6, 10e-6, 2.39e6, 0, 0}; /* 20 Mbit/s */

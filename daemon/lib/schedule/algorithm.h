@@ -87,6 +87,7 @@ struct algorithm {
                         * segment's own, and in a dimension all blocks of a line that have the same
                         * ends there have the same legs. So the routes between the nodes of each line
                         * make up all others */
+    bool only_by_name; /* `auto` does not choose it: nodes of an older release would refuse it */
     bool single_hops;  /* one-port: a node receives a block before it passes the block on, so
                         * that every hop costs time; algorithm_bound() is that of this model */
 

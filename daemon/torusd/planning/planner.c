@@ -122,7 +122,7 @@ static int count_algorithms(struct plan_job *j)
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_here(j, algorithm_at(i));
         struct counted *c = &j->counted[i];
-        c->candidate = a != NULL && a->port_model == PORT_MODEL_ALL &&
+        c->candidate = a != NULL && a->port_model == PORT_MODEL_ALL && !a->only_by_name &&
                        (rates_of(j) == NULL || a->operation == OPERATION_EXCHANGE) &&
                        algorithm_accepts(a, &j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
         if (c->candidate && count_algorithm(j, a, c) != 0)

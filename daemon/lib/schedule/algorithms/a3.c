@@ -435,6 +435,7 @@ const struct algorithm algorithm_halves = {
     .transmission = "as a3",
     .source = "this project, after A3",
     .port_model = PORT_MODEL_ALL,
+    .only_by_name = true,
     .segments = 1,
     .takes = halves_takes,
     .max_legs = a3_max_legs,

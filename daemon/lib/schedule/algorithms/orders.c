@@ -83,6 +83,7 @@ static uint32_t orders_route(const struct torus *t, uint32_t source, uint32_t de
         .source = "this project",                                                                  \
         .port_model = PORT_MODEL_ALL,                                                              \
         .segments = parts,                                                                         \
+        .only_by_name = true,                                                                      \
         .takes = identifier##_takes,                                                               \
         .max_legs = torus_diameter,                                                                \
         .period = torus_full_period,                                                               \
