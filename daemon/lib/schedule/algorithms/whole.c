@@ -139,10 +139,20 @@ static void seek(struct whole *w, enum symmetry symmetry, uint32_t least)
     w->symmetry = symmetry;
 }
 
+/* The fewest steps that an exchange could have: a ring of 2 is one link here, as a line is. */
+static uint32_t least_steps(const struct torus *t)
+{
+    struct torus lines = *t;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        lines.wrap[i] = t->wrap[i] && t->size[i] > 2;
+    return (uint32_t)ceil(torus_bound_all_port(&lines));
+}
+
 static bool fill(struct whole *w)
 {
     const struct graph *g = w->graph = make_graph(&w->torus);
-    uint32_t least = (uint32_t)ceil(torus_bound_all_port(&w->torus));
+    uint32_t least = least_steps(&w->torus);
 
     if (g == NULL)
         return false;

@@ -13,7 +13,7 @@
 /* With all ports, exchanges are made several times, with other choices where the rules leave one, until
  * one has as few steps as possible: at most so many times, and so many hops in all. */
 #define TRIALS_MOST 1024u
-#define TRIALS_HOPS (1u << 19)
+#define TRIALS_HOPS (1u << 17)
 
 /* The lists only grow at their beginning, and are read without a lock. Exchanges in them never change,
  * and are never freed. */
