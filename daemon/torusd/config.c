@@ -18,7 +18,7 @@
 
 #define CONFIG_BYTES_MOST (1u << 20)
 #define DEFAULT_OUTPUT_MODE 0700
-/* Enough for 16 groups of all nodes of one user, on a torus of two dimensions. */
+/* Enough for four groups on a torus of two dimensions, three of them of one user. */
 #define DEFAULT_MEMORY (96u * 1024u * 1024u)
 
 void config_init(struct config *c)

@@ -32,7 +32,6 @@ struct sim *sim_new(const struct sim_setup *setup)
         struct node *node = &sim->node[rank];
         node->sim = sim;
         node->rank = rank;
-        node->minors_back = setup->minors_back;
         for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
             node->nominal[port] = setup->rate;
         node->chance = chance_stream(setup->seed, SIM_STREAM_DAEMONS, rank);

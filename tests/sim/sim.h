@@ -38,10 +38,9 @@ struct sim_setup {
     /* Bytes that a socket takes before they leave; 0: 128 KiB. Those of torusd take 16 KiB for a link of up to 500
      * Mbit/s (net/sockets.c). */
     uint64_t unsent;
-    uint64_t memory;      /* budget of a node; 0: 64 MiB */
-    uint32_t minors_back; /* sim_set_minors_back() of all nodes */
-    bool shared;          /* nodes assume that they share a processor: messages are expensive */
-    bool chop; /* bytes arrive in pieces of any size, disk operations take random times */
+    uint64_t memory; /* budget of a node; 0: 64 MiB */
+    bool shared;     /* nodes assume that they share a processor: messages are expensive */
+    bool chop;       /* bytes arrive in pieces of any size, disk operations take random times */
     /* NULL: a violation fails the cmocka test. It must not return. */
     void (*violated)(const struct sim *sim, const char *invariant, const char *text);
     /* NULL, or called with each frame that a node hands to its sockets. */

@@ -392,7 +392,7 @@ HOLES_TEST(4 * seeds, reduces_that_are_complete_but_at_their_root)
                                     .root = root,
                                     .type = REDUCTION_FLOAT64,
                                     .operator= REDUCTION_SUM,
-                                    .size = 1 + group_any(sim, 100), /* without growing */
+                                    .size = 1 + group_any(sim, 1000),
                                     .in_place = group_any(sim, 2) == 0};
     struct sim_programs *programs = sim_programs_new(sim, &setup);
     sim_program_stop(programs, root);

@@ -126,9 +126,8 @@ SIM_SEED_TEST(seeds / 4, group_sim(tori[2 + seed % 7], seed), a_late_member_cost
 }
 
 /* Without memory for another group at node 0, the group waits, and opens when there is memory. */
-SIM_TEST(SIM_WHOLE(.dims = "2x2", .seed = 1, .memory = UINT64_C(6) << 20), a_group_waits_for_room)
+SIM_TEST(SIM_WHOLE(.dims = "2x2", .seed = 1, .memory = UINT64_C(30) << 20), a_group_waits_for_room)
 {
-    assert_in_range(group_memory(sim_torus(sim), GROUP_BASE_LEVEL), 3u << 20, 6u << 20);
     static const struct sim_call call = {.operation = GROUP_BARRIER};
     struct sim_programs_setup group = {.call = &call, .calls = 1, .depth = 1, .stay = true};
     group.name = "first";
@@ -189,23 +188,19 @@ static uint32_t most_completed(struct sim *sim, const struct sim_programs *progr
 }
 
 /* Members may be ahead of a late member by as many calls as are eager together, and one more. `times` times the
- * bytes of each call arrive there. A group that has not grown has smaller eager calls, and its members may be ahead by the
- * most calls without a proof. */
+ * bytes of each call arrive there. */
 static void check_late(enum group_operation operation, const char *dims, uint32_t times,
-                       unsigned number, bool grows)
+                       unsigned number)
 {
     /* Links so fast that bytes hardly count: a whole vector goes along one tree. */
     struct sim *sim =
-        SIM_WHOLE(.dims = dims, .seed = number, .latency = 10000, .rate = UINT64_C(12500000000),
-                  .minors_back = grows ? 0 : PROTOCOL_MINOR - GROWS_MINOR + 1);
+        SIM_WHOLE(.dims = dims, .seed = number, .latency = 10000, .rate = UINT64_C(12500000000));
     const struct torus *t = sim_torus(sim);
-    const struct limits limits = limits_of(t, t, false, grows ? GROUP_BASE_LEVEL : 0);
+    const struct limits limits = limits_of(t, t, false);
     const uint32_t late = t->nodes / 2;
     struct sim_call call[3 * GROUP_UNPROVEN_MOST];
-    const uint32_t calls = 3 * (grows ? GROUP_UNPROVEN_MOST : number);
-    const uint32_t ahead = grows ? GROUP_UNPROVEN_MOST : number;
     const struct sim_programs_setup setup = {
-        .name = "g", .call = call, .calls = calls, .depth = calls, .stay = true};
+        .name = "g", .call = call, .calls = 3 * number, .depth = 3 * number, .stay = true};
     struct group_info info[2];
 
     for (unsigned i = 0; i < setup.calls; i++)
@@ -217,9 +212,9 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
     struct sim_programs *programs = sim_programs_new(sim, &setup);
     sim_program_stop(programs, late);
     sim_pass(sim, 10 * SECONDS);
-    assert_int_equal(most_completed(sim, programs), ahead + 1);
+    assert_int_equal(most_completed(sim, programs), number + 1);
     assert_int_equal(groups_list(sim_groups(sim, late), info, 2), 1);
-    assert_in_range(info[0].early, call[0].size * (ahead + 1) * times, limits.early);
+    assert_in_range(info[0].early, call[0].size * (number + 1) * times, limits.early);
     sim_program_go_on(programs, late);
     assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
     sim_programs_free(programs);
@@ -232,96 +227,13 @@ TEST(a_member_late_for_rooted_calls_is_not_swamped)
 {
     for (unsigned number = 1; number <= GROUP_UNPROVEN_MOST;
          number *= seeds > 4 ? 2 : GROUP_UNPROVEN_MOST) {
-        check_late(GROUP_BROADCAST, "3x3x3", 1, number, false);
-        check_late(GROUP_BROADCAST, "5m", 1, number, false);
-        check_late(GROUP_REDUCE, "3x3x3x3", 8, number, false);
-        check_late(GROUP_REDUCE, "2x2x2", 3, number, false);
-        check_late(GROUP_REDUCE, "4x4", 4, number, false);
-        check_late(GROUP_REDUCE, "5m", 2, number, false);
+        check_late(GROUP_BROADCAST, "3x3x3", 1, number);
+        check_late(GROUP_BROADCAST, "5m", 1, number);
+        check_late(GROUP_REDUCE, "3x3x3x3", 8, number);
+        check_late(GROUP_REDUCE, "2x2x2", 3, number);
+        check_late(GROUP_REDUCE, "4x4", 4, number);
+        check_late(GROUP_REDUCE, "5m", 2, number);
     }
-    check_late(GROUP_BROADCAST, "3x3x3", 1, 1, true);
-    check_late(GROUP_BROADCAST, "5m", 1, 1, true);
-    check_late(GROUP_REDUCE, "3x3x3x3", 8, 1, true);
-    check_late(GROUP_REDUCE, "4x4", 4, 1, true);
-}
-
-#define MANY 16u /* groups; daemon/doc/groups.md and config.c */
-
-/* Waits until the programs of all groups have made all their calls. */
-static bool all_of_many_completed(struct sim *sim, void *context)
-{
-    struct sim_programs **programs = context;
-
-    for (unsigned i = 0; i < MANY; i++)
-        if (!group_all_completed(sim, programs[i]))
-            return false;
-    return true;
-}
-
-/* Checks what the groups of a node have reserved. Returns how many have all that they may have. */
-static unsigned check_reserved(struct sim *sim, uint32_t rank)
-{
-    const struct torus *t = sim_torus(sim);
-    const uint64_t base = group_memory(t, GROUP_BASE_LEVEL);
-    const uint64_t whole = part_memory(t, t, 0) - part_memory(t, t, GROUP_BASE_LEVEL);
-    struct group_info info[MANY];
-    uint64_t taken = 0;
-    unsigned full = 0;
-
-    assert_int_equal(groups_list(sim_groups(sim, rank), info, MANY), MANY);
-    for (unsigned i = 0; i < MANY; i++) {
-        assert_true(info[i].open);
-        assert_in_range(info[i].reserved, base, base + whole);
-        taken += info[i].reserved - base;
-        full += info[i].reserved == base + whole;
-    }
-    assert_in_range(taken, whole, (UINT64_C(96) << 20) / 4);
-    return full;
-}
-
-/* Sixteen groups of all nodes make large calls at the same time, with the default memory: it suffices that some of them get
- * all that they ask for. Links go down meanwhile. */
-SIM_SEED_TEST(seeds > 4 ? seeds / 4 : 1,
-              SIM_WHOLE(.dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS,
-                        .rate = 125000000, .memory = UINT64_C(96) << 20),
-              many_groups_share_the_memory)
-{
-    const struct sim_call call[] = {
-        {.operation = GROUP_BARRIER},
-        {.operation = GROUP_ALLTOALL, .size = 3000},
-        {.operation = GROUP_ALLREDUCE,
-         .type = REDUCTION_UINT32,
-         .operator= REDUCTION_SUM,
-         .size = 20000},
-        {.operation = GROUP_BROADCAST, .root = 3, .size = 60000},
-        {.operation = GROUP_BROADCAST, .root = 3, .size = 100},
-        {.operation = GROUP_ALLTOALL, .size = 30000},
-        {.operation = GROUP_ALLTOALLV, .size = 5000},
-    };
-    const unsigned calls = sizeof call / sizeof *call;
-    struct sim_programs *programs[MANY];
-    char name[MANY][8];
-
-    for (unsigned i = 0; i < MANY; i++) {
-        const struct sim_programs_setup setup = {.name = name[i],
-                                                 .call = call,
-                                                 .calls = calls,
-                                                 .seed = seed + i,
-                                                 .depth = 1 + i % calls,
-                                                 .stay = true,
-                                                 .timeout = 60 * SECONDS};
-        (void)snprintf(name[i], sizeof name[i], "g%u", i);
-        programs[i] = sim_programs_new(sim, &setup);
-    }
-    for (unsigned faults = 0; faults < 2; faults++) {
-        sim_pass(sim, 20 * MILLISECONDS);
-        (void)group_cut(sim, group_any(sim, 16), group_any(sim, 4));
-    }
-    assert_true(sim_run(sim, 600 * SECONDS, all_of_many_completed, programs));
-    for (uint32_t rank = 0; rank < 16; rank++)
-        assert_in_range(check_reserved(sim, rank), 1, MANY - 1);
-    for (unsigned i = 0; i < MANY; i++)
-        sim_programs_free(programs[i]);
 }
 
 /* An exchange that another node has begun leaves too little memory: the group opens when the exchange is over. */
@@ -333,7 +245,7 @@ TEST(groups_wait_for_memory)
 
     for (uint64_t seed = first_seed; seed < first_seed + 3; seed++) {
         struct sim *sim = SIM_WHOLE(.dims = "2", .seed = seed, .latency = 1 * MILLISECONDS,
-                                    .rate = 125000000, .memory = (7u << 19) + 65536);
+                                    .rate = 125000000, .memory = (20u << 20) + 65536);
         const struct sim_programs_setup setup = {.name = "g",
                                                  .call = call,
                                                  .calls = 1,
@@ -367,7 +279,7 @@ TEST(exchanges_run_beside_groups)
         const struct sim_programs_setup setup = {
             .name = "g", .call = &call, .calls = 1, .seed = i, .depth = 1, .stay = true};
         struct sim *sim =
-            SIM_WHOLE(.dims = "2x2", .seed = i, .rate = 1250000000, .memory = UINT64_C(17) << 18);
+            SIM_WHOLE(.dims = "2x2", .seed = i, .rate = 1250000000, .memory = UINT64_C(23) << 20);
         struct spec spec = specs[i];
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, programs));

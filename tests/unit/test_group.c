@@ -253,7 +253,7 @@ TEST(heads_without_bodies_are_not_kept_without_end)
     enum { SIZES = 1000, EARLY = 1 << 20, FRAMES = 10000 };
     static uint32_t size[SIZES];
     static struct session session = {.name = "g"};
-    struct part part = {.session = &session, .limits = {{.early = EARLY, .heads = 2 * EARLY}}};
+    struct part part = {.session = &session, .limits = {.early = EARLY}};
     const struct extents nothing = {0};
     const struct peer_message message = {
         .kind = PEER_STREAMED_DATA,
@@ -292,8 +292,7 @@ TEST(early_frames_are_given_in_order)
 
     for (size_t i = 0; i < sizeof arrivals / sizeof *arrivals; i++)
         for (uint32_t first = 1; first <= 2; first++) {
-            struct part part = {.session = &session,
-                                .limits = {{.early = 1 << 20, .heads = 1 << 20}}};
+            struct part part = {.session = &session, .limits = {.early = 1 << 20}};
             uint32_t expected = 0;
             cames = 0;
             for (uint32_t turn = 0; turn < 2;

@@ -275,7 +275,6 @@ static int reserve_memory(struct attempt *x, struct error *e)
     if (kind_of(x)->memory != NULL)
         need = attempt_is_passive(x)        ? exchanges->set.sessions.passing_memory
                : spec_has_members(&x->spec) ? exchanges->set.sessions.some_memory
-               : x->spec.grows              ? exchanges->set.sessions.first_memory
                                             : kind_of(x)->memory(exchanges);
     if (check_share(x, need, e) != 0)
         return -1;
@@ -292,62 +291,6 @@ static int reserve_memory(struct attempt *x, struct error *e)
     return 0;
 }
 
-/* What the groups of a user may take beside what they are opened with: a part of what the user may have, so that others
- * can still be opened. */
-#define GROWTH_SHARE 4u
-
-/* Returns the bytes that a group has taken since it was opened. */
-static uint64_t taken_later(const struct spec *s, uint64_t first, uint64_t reserved)
-{
-    return s->grows && reserved > first ? reserved - first : 0;
-}
-
-/* Returns the bytes that the groups of a user have taken since they were opened. */
-static uint64_t taken_by(const struct exchanges *exchanges, uint32_t user)
-{
-    const uint64_t first = exchanges->set.sessions.first_memory;
-    uint64_t bytes = 0;
-
-    for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
-        if (x->user == user)
-            bytes += taken_later(&x->spec, first, x->local.reserved);
-    for (const struct job *j = exchanges->jobs; j != NULL; j = j->next)
-        if (j->user == user)
-            bytes += taken_later(&j->spec, first, j->reserved);
-    return bytes;
-}
-
-/* session_memory.take */
-static int take_memory(void *context, uint64_t bytes, struct error *e)
-{
-    struct attempt *x = context;
-    struct shares *shares = x->exchanges->set.shares;
-    const uint64_t most = shares_limit(shares, kind_of(x)->share, x->user) / GROWTH_SHARE;
-    const uint64_t taken = taken_by(x->exchanges, x->user);
-
-    if (taken + bytes > most)
-        return error_set(e, ERROR_BUSY,
-                         "the groups of user %" PRIu32 " have taken %" PRIu64
-                         " bytes since they were "
-                         "opened, want %" PRIu64 " more, but may have at most %" PRIu64
-                         " at node %u: close some, or raise the budget (memory)",
-                         x->user, taken, bytes, most, rank_of(x));
-    if (shares_take(shares, kind_of(x)->share, x->user, bytes, e) != 0)
-        return -1;
-    x->local.reserved += bytes;
-    return 0;
-}
-
-/* session_memory.give */
-static void give_memory(void *context, uint64_t bytes)
-{
-    struct attempt *x = context;
-
-    x->local.reserved -= bytes;
-    shares_give(x->exchanges->set.shares, kind_of(x)->share, x->user, bytes);
-    x->exchanges->start_due = true;
-}
-
 static int new_session(struct attempt *x, struct error *e)
 {
     const struct sessions *sessions = &x->exchanges->set.sessions;
@@ -361,11 +304,9 @@ static int new_session(struct attempt *x, struct error *e)
         .name = x->spec.barrier,
         .members = x->spec.members,
         .unchecked = x->spec.unchecked,
-        .grows = x->spec.grows,
         .trace = x->trace,
         .planner = x->exchanges->planner,
         .events = x->exchanges->block_events,
-        .memory = {take_memory, give_memory},
     };
 
     if (sessions->open == NULL)

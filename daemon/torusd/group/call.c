@@ -226,9 +226,8 @@ struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, 
     c->internal = internal;
     c->state = p->agreed ? CALL_QUEUED : CALL_SUSPENDED;
     c->number = p->next_number++;
-    c->level = GROUP_LEVELS;
-    c->signature = checked_signature(&c->what, p->members.count, p->session->unchecked,
-                                     p->session->grows, p->internal_calls);
+    c->signature =
+        checked_signature(&c->what, p->members.count, p->session->unchecked, p->internal_calls);
     c->compares_data = router_least_minor(p->session->base.set.router) >= DATA_KIND_MINOR;
     if (c->compares_data)
         call_set_data(c, &c->what.call.data, p->members.own);
@@ -245,16 +244,9 @@ struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, 
     return c;
 }
 
-const struct limits *call_limits(const struct call *c)
-{
-    const struct part *p = c->part;
-
-    return &p->limits[c->level < GROUP_LEVELS ? c->level : p->level.agreed];
-}
-
 void call_choose_size(struct call *c)
 {
-    const bool uneven = c->what.collective->measured, large = c->what.total > call_limits(c)->eager;
+    const bool uneven = c->what.collective->measured, large = c->what.total > c->part->limits.eager;
 
     c->large = large && !uneven; /* only the first wave tells how large an uneven exchange is */
     c->waves = large || uneven || c->what.total == 0;

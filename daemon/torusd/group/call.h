@@ -77,7 +77,6 @@ struct call {
     enum call_state state;
     enum call_over over;
     uint64_t number;
-    unsigned level; /* of its part's limits, from when it starts; GROUP_LEVELS: not known yet */
     uint32_t signature;
     /* The kind of the data, as member `data_member` has it: this member, if its program has said so, or else the first
      * other member whose data arrived. `compares_data`, which is known from the beginning: all nodes compare the
@@ -110,8 +109,6 @@ void call_free(struct call *c);
 void call_mark_data(const struct call *c, struct peer_group_call *mark);
 /* Decides whether the call is large, and what it needs waves for, by the current limits of its part. */
 void call_choose_size(struct call *c);
-/* Returns the limits of its part that the call has. */
-const struct limits *call_limits(const struct call *c);
 /* Changes a call's state; this is the only function that does. It moves the call between its part's lists, and
  * ends the attempt if the new state has none. A change that the table forbids is recorded for groups_check(). */
 void call_enter(struct call *c, enum call_state state);

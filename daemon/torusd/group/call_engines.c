@@ -141,7 +141,7 @@ static bool is_long(const struct call *c)
  * the node with most blocks in transit. */
 static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32_t window)
 {
-    uint64_t most = call_limits(c)->rounds / window / (blocks > 0 ? blocks : 1);
+    uint64_t most = c->part->limits.rounds / window / (blocks > 0 ? blocks : 1);
 
     c->attempt.window = c->large ? window : 1;
     if (!c->large || c->attempt.block_bytes <= most) {
@@ -448,7 +448,7 @@ int call_engines_open(struct call *c, struct error *e)
     if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave_result == 0 : c->what.total == 0))
         return 1;
     if (uneven)
-        c->large = a->wave_result > call_limits(c)->eager / c->part->torus->nodes;
+        c->large = a->wave_result > c->part->limits.eager / c->part->torus->nodes;
     if (o->short_form != NULL && is_short(c)) /* the same at all members, and in each attempt */
         shorten(c);
     if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)

@@ -4,7 +4,6 @@
 
 #include "daemon/torusd/group/algorithm_table.h"
 #include "daemon/torusd/group/early_frames.h"
-#include "daemon/torusd/group/memory.h"
 
 /* --- rounds --- */
 
@@ -121,8 +120,7 @@ static bool may_overlap(const struct call *before, const struct call *c)
 static bool may_start(const struct call *c)
 {
     for (const struct call *other = c->part->calls; other != c; other = other->next)
-        if (!call_is_complete(other) && (other->number + 1 != c->number || !may_overlap(other, c) ||
-                                         memory_is_asked_for(other)))
+        if (!call_is_complete(other) && (other->number + 1 != c->number || !may_overlap(other, c)))
             return false;
     return c->part->has_table || c->what.call.operation == GROUP_PART;
 }
@@ -182,8 +180,6 @@ int call_complete(struct call *c, bool everywhere, struct error *e)
         return 0;
     if (c->what.call.operation == GROUP_PART && part_table_take(c, e) != 0)
         return -1;
-    if (memory_is_asked_for(c) && memory_take(c, e) != 0)
-        return -1;
     if (c->what.call.operation == GROUP_PART && c->what.call.part == 0 && s->group != NULL)
         group_is_open(s->group);
     if ((uint32_t)c->what.call.operation == GROUP_LEAVE)
@@ -203,11 +199,6 @@ static int start_call(struct call *c, struct error *e)
     while ((early = early_frames_next(c->part, early, number, &mark, &port)) != NULL)
         if (call_differs(c, &mark, port, e))
             return -1;
-    if (c->level == GROUP_LEVELS)
-        c->level = c->part->level.agreed;
-    call_choose_size(c);
-    if (memory_is_asked_for(c) && !call_is_for_others(c))
-        memory_offer(c);
     call_enter(c, CALL_OPENING);
     c->watch.compare_at = router_now(c->part->session->base.set.router) + COMPARE_AFTER;
     return 0;

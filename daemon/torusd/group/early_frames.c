@@ -5,6 +5,9 @@
 
 /* Memory for each byte of a head: a number may have one byte there, and has four unpacked. */
 #define NUMBER_BYTES 4u
+/* How much memory heads may take, compared with bodies. In a large torus, correct eager calls send many frames
+ * with small bodies. */
+#define HEADS_TIMES 2u
 
 struct early_frame {
     struct early_frame *next;
@@ -76,17 +79,16 @@ int early_frames_keep(struct part *p, unsigned port, const struct peer_message *
                       const struct extents *body, uint32_t body_length, struct error *e)
 {
     const char *name = p->session->name;
-    const uint64_t most = p->limits[p->level.reserved].early;
     struct early_frame *one;
 
-    if (body_length > most - p->early_bytes)
+    if (body_length > p->limits.early - p->early_bytes)
         return error_set(e, ERROR_MEMORY,
                          "group \"%s\": more than %llu bytes arrived before their calls", name,
-                         (unsigned long long)most);
+                         (unsigned long long)p->limits.early);
     one = copy_frame(message, body, body_length);
     if (one == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for an early frame of group \"%s\"", name);
-    if (p->early_heads + one->head_bytes > p->limits[p->level.reserved].heads) {
+    if (p->early_heads + one->head_bytes > HEADS_TIMES * p->limits.early) {
         release_one(one);
         return error_set(
             e, ERROR_MEMORY,
@@ -177,7 +179,7 @@ bool early_frames_agree(const struct part *p)
                     c->attempt.mark[stage].number == one->number)
                     return false; /* the frame should be in this engine */
     }
-    return bytes == p->early_bytes && bytes <= p->limits[p->level.reserved].early;
+    return bytes == p->early_bytes && bytes <= p->limits.early;
 }
 
 void early_frames_free(struct part *p)

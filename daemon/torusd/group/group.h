@@ -19,7 +19,6 @@
  *     call_engines.c      the engines of a call, and their routes
  *     algorithm_table.c   which algorithm carries out a call of which size
  *     early_frames.c      frames that arrive before their calls
- *     memory.c            how an open group gets more memory
  *     call.c              one call: the table of its states, and whether all members make the same
  *     parts.c, events.c   what is known of parts, sessions and groups (state.h)
  *     blocks.c            a program's memory as the source and sink of engines

@@ -19,25 +19,10 @@
 _Static_assert(GROUP_COPIES <= 8,
                "the copies of all parts fit into the memory that group_memory() adds for them");
 
-/* How much memory heads may take, compared with bodies at level 0. In a large torus, correct eager calls send many frames
- * with small bodies. */
-#define HEADS_TIMES 2u
-
-/* Returns the largest size that takes at most `wire` bytes on the wire. */
-static uint64_t fitting(uint64_t wire)
-{
-    uint64_t bytes = wire;
-
-    while (bytes > 0 && limits_wire_bytes(bytes) > wire)
-        bytes -= bytes / 1024 + 1;
-    return bytes;
-}
-
 /* Chooses the eager limit so that a late member can keep the frames of two calls that it has not made, both for
  * itself and for others: a node's blocks once for each of their hops, or a vector from each neighbour, with
- * digests. Instead of the first call there may be several unproven calls, which together have no more bytes than an eager
- * call has at level 0: at other levels they may have more than an eager call there. */
-static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early, unsigned level)
+ * digests. Instead of the first call there may be several unproven calls, which together have no more bytes. */
+static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early)
 {
     uint32_t times = torus_diameter(t) / 2 + 1, half = (torus_ports(t) + 1) / 2;
 
@@ -46,21 +31,15 @@ static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early
 
     times = times > half ? times : half;
     times = times > 2 ? times : 2; /* for the copies */
-    uint64_t eager = fitting(early / 4 / times);
-    eager = eager < GROUP_EAGER_MOST ? eager : GROUP_EAGER_MOST;
-    if (level == 0)
-        return eager;
-    const uint64_t here = (early >> level) / 2 / times, unproven = limits_wire_bytes(eager);
-    const uint64_t beside_all = here > unproven ? fitting(here - unproven) : 0,
-                   beside_some = fitting(here / (GROUP_UNPROVEN_MOST + 1));
-    const uint64_t more = beside_all > beside_some ? beside_all : beside_some;
-    return more < eager ? more : eager;
+    uint64_t eager = early / 4 / times;
+    while (eager > 0 && limits_wire_bytes(eager) > early / 4 / times)
+        eager -= eager / 1024 + 1;
+    return eager < GROUP_EAGER_MOST ? eager : GROUP_EAGER_MOST;
 }
 
-struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged,
-                        unsigned level)
+struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged)
 {
-    struct limits l = {.early = EARLY_MOST, .rounds = ROUNDS_MOST};
+    struct limits l = {EARLY_MOST, ROUNDS_MOST, 0};
 
     if (whole == NULL) {
         l.early /= SOME_SHARE;
@@ -70,43 +49,18 @@ struct limits limits_of(const struct torus *whole, const struct torus *t, bool d
         l.early = EARLY_MOST / 2 / parts;
         l.rounds = ROUNDS_MOST / 2 / parts;
     }
-    l.heads = HEADS_TIMES * l.early;
-    l.eager = choose_eager(t, damaged, l.early, level);
-    l.early >>= level;
-    l.rounds >>= level;
+    l.eager = choose_eager(t, damaged, l.early);
     return l;
 }
 
-/* Bytes of the copies of eager calls of the whole: GROUP_COPIES, but at levels with small ones more of them without a
- * proof. */
-static uint64_t copies_of(const struct torus *whole, unsigned level)
-{
-    const uint64_t most = limits_of(whole, whole, false, 0).eager;
-    const uint64_t eager = limits_of(whole, whole, false, level).eager;
-    const uint64_t unproven = GROUP_UNPROVEN_MOST * eager;
-
-    return (GROUP_COPIES - 1) * eager + (unproven < most ? unproven : most);
-}
-
-/* Parts are a half of the whole, all together. */
-uint64_t part_memory(const struct torus *whole, const struct torus *t, unsigned level)
+uint64_t group_memory(const struct torus *whole)
 {
     const uint64_t most = EARLY_MOST + ROUNDS_MOST;
     const uint64_t undo = ROUNDS_MOST / (2 * whole->dims + 1); /* for a large vector in place */
+    const uint64_t own =
+        most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager + GROUP_MESSAGES_MOST;
 
-    if (t->dims == whole->dims)
-        return ((most + undo) >> level) + copies_of(whole, level);
-    return (((most + undo) / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8) / ((1u << whole->dims) - 2)) >>
-           level;
-}
-
-uint64_t group_memory(const struct torus *whole, unsigned level)
-{
-    const struct torus row = {.dims = 1};
-    const uint64_t own = part_memory(whole, whole, level) + GROUP_MESSAGES_MOST;
-
-    return whole->dims > 1 ? own + ((1u << whole->dims) - 2) * part_memory(whole, &row, level)
-                           : own;
+    return whole->dims > 1 ? own + (most + undo) / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8 : own;
 }
 
 /* What the members of an eager call send is about a quarter of their limit of early frames, wherever it is, and two such

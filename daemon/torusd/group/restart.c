@@ -278,18 +278,12 @@ static int find_tree(struct part *p, struct error *e)
                            : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
 }
 
-static struct limits part_limits(const struct part *p, bool damaged, unsigned level)
+static struct limits part_limits(const struct part *p, bool damaged)
 {
     const bool some = p->session->relay != NULL;
 
     return limits_of(some ? NULL : router_torus(p->session->base.set.router), p->torus,
-                     damaged || some, level);
-}
-
-static void set_limits(struct part *p)
-{
-    for (unsigned level = 0; level < GROUP_LEVELS; level++)
-        p->limits[level] = part_limits(p, p->finds_routes, level);
+                     damaged || some);
 }
 
 struct part *part_new(struct session *s, uint32_t mask, struct error *e)
@@ -329,9 +323,7 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
     }
     p->agreed = true;
     /* In a group of some nodes this is the same whatever its network is. */
-    p->undamaged_eager = part_limits(p, false, 0).eager;
-    p->level.base_eager = part_limits(p, false, GROUP_BASE_LEVEL).eager;
-    p->level.agreed = p->level.reserved = s->grows ? GROUP_BASE_LEVEL : 0;
+    p->undamaged_eager = part_limits(p, false).eager;
     if (part_take_damage(p, e) != 0 ||
         members_init(&p->members, p->torus->nodes, p->rank, s->shrunk ? s->damage.gone : NULL, e) !=
             0 ||
@@ -339,7 +331,7 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         part_free(p);
         return NULL;
     }
-    set_limits(p);
+    p->limits = part_limits(p, p->finds_routes);
     return p;
 no_memory:
     part_free(p);
@@ -381,7 +373,7 @@ int part_renew(struct part *p, struct error *e)
         return -1;
     if (part_take_damage(p, e) != 0 || find_tree(p, e) != 0)
         return -1;
-    set_limits(p);
+    p->limits = part_limits(p, p->finds_routes);
     return 0;
 }
 

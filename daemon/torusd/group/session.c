@@ -10,7 +10,6 @@
 #include "daemon/torusd/group/calls.h"
 #include "daemon/torusd/group/early_frames.h"
 #include "daemon/torusd/group/late.h"
-#include "daemon/torusd/group/memory.h"
 #include "daemon/torusd/group/messages.h"
 #include "daemon/torusd/group/relay.h"
 #include "daemon/torusd/group/restart.h"
@@ -143,7 +142,6 @@ static int attach_session(struct session *s, const struct session_setup *setup, 
     s->base.set.handle = setup->handle;
     s->tree = setup->tree;
     s->events = setup->events;
-    s->memory = setup->memory;
     trace_unref(s->base.set.trace);
     s->base.set.trace = trace_ref(setup->trace);
     s->planner = setup->planner;
@@ -241,7 +239,6 @@ static struct session *session_new(struct groups *groups, const struct session_s
     s->groups = groups;
     s->attached = true;
     s->unchecked = setup->unchecked;
-    s->grows = setup->grows;
     (void)snprintf(s->name, sizeof s->name, "%s", setup->name);
     (void)snprintf(s->id, sizeof s->id, "%s", setup->id);
     s->next = groups->sessions;
@@ -352,19 +349,6 @@ static void forget_unproven(struct part *p)
     p->unproven_bytes = 0;
 }
 
-/* Makes the call that asks for memory, if it is due before this call. Returns 0, or -1 with *e (ERROR_MEMORY). */
-static int ask_for_memory(struct part *p, const struct checked_call *what, struct error *e)
-{
-    struct checked_call asks;
-
-    if (!memory_is_wanted(p, what))
-        return 0;
-    if (memory_call(&asks, e) != 0 || put_in(p, &asks, 0, true, e) != 0)
-        return -1;
-    forget_unproven(p);
-    return 0;
-}
-
 /* Continues everything in the session as far as possible now. */
 static void session_advance(struct session *s)
 {
@@ -405,10 +389,6 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
         return error_set(e, ERROR_USAGE, "this part of the group is not open");
     if (check_minor(s, call->operation, e) != 0 || checked_init(&what, call, &p->members, e) != 0)
         return -1;
-    if (ask_for_memory(p, &what, e) != 0) {
-        checked_free(&what);
-        return -1;
-    }
     const bool proof = is_proof(p, &what);
     const uint64_t bytes = limits_wire_bytes(what.total);
     if (needs_proof(p, &what)) {

@@ -103,12 +103,11 @@ struct session {
     struct session *next;
     struct groups *groups;
     struct block_events events;
-    struct session_memory memory;
     char name[GROUP_NAME_SIZE];
-    bool *is_member;         /* by node; NULL: all nodes are members, or may be (`shrunk`) */
-    bool passive;            /* this node is not a member, has no part, and only passes data on */
-    struct relay *relay;     /* NULL: all nodes are members (relay.h) */
-    bool unchecked, grows;   /* as spec.unchecked, spec.grows */
+    bool *is_member;     /* by node; NULL: all nodes are members, or may be (`shrunk`) */
+    bool passive;        /* this node is not a member, has no part, and only passes data on */
+    struct relay *relay; /* NULL: all nodes are members (relay.h) */
+    bool unchecked;
     struct planner *planner; /* for the whole torus */
     /* The program here; NULL: it has left, or has not opened the group yet. */
     struct group *group;
@@ -151,15 +150,9 @@ void session_is_over(struct session *s);
 
 #define GROUP_EAGER_MOST ((UINT64_C(256) << 10) / GROUP_SCALE)
 
-/* How much memory a part has: at a level, half of what it has at the level before it. A group is opened at the last one,
- * and asks for more when its calls need it (memory.c). Groups that do not grow have level 0. */
-#define GROUP_BASE_LEVEL 4u
-#define GROUP_LEVELS (GROUP_BASE_LEVEL + 1u)
-
 /* Bytes that the calls of a part may use at a node. */
 struct limits {
     uint64_t early;  /* early frames */
-    uint64_t heads;  /* their heads, at any level */
     uint64_t rounds; /* data of a large call that is under way */
     /* A call of at most this size starts without waiting for other members; up to GROUP_COPIES copies of such
      * calls are held. */
@@ -182,15 +175,12 @@ static inline uint64_t limits_wire_bytes(uint64_t bytes)
     return bytes + (bytes / REDUCTION_LEAST_CHUNK + 1) * DIGEST_SIZE;
 }
 
-/* Returns the limits of the part `t` of a torus `whole` at a level; `damaged`: links or nodes are down. All possible parts,
- * each with a large call under way, fit into group_memory(whole). NULL: `t` is the network of some nodes, and the call fits
- * into group_some_memory(). */
-struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged,
-                        unsigned level);
-/* Returns the bytes that a group may use at a node if all its parts have this level. */
-uint64_t group_memory(const struct torus *whole, unsigned level);
-/* Returns the bytes of them that one part has: the whole, or another. */
-uint64_t part_memory(const struct torus *whole, const struct torus *t, unsigned level);
+/* Returns the limits of the part `t` of a torus `whole`; `damaged`: links or nodes are down. All possible parts, each with
+ * a large call under way, fit into group_memory(whole). NULL: `t` is the network of some nodes, and the call fits into
+ * group_some_memory(). */
+struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged);
+/* Returns the bytes that a group may use at a node. */
+uint64_t group_memory(const struct torus *whole);
 /* The same in a group of some nodes. */
 uint64_t group_some_memory(void);
 /* Returns the bytes that a node which is no member of a group may hold for it on their way. */
@@ -244,16 +234,6 @@ struct agreement {
     struct agreed result;
 };
 
-/* The memory of a part, which grows by levels. */
-struct part_level {
-    unsigned agreed;     /* all members have at least this one: that of the calls that begin now */
-    unsigned reserved;   /* what is reserved here; not above `agreed` */
-    uint64_t base_eager; /* limits.eager of the undamaged part at the last level */
-    /* Calls that wanted more than the base so far; at which of them the group asks next, and how many later again. These
-     * are the same at all members. */
-    uint64_t wanted, ask_at, ask_after;
-};
-
 struct part {
     struct part *next;
     struct session *session;
@@ -269,8 +249,7 @@ struct part {
     bool finds_routes;
     const struct detour *detour;    /* NULL: not found yet */
     const struct detour *both_ways; /* the same for reductions; NULL: not found yet */
-    struct limits limits[GROUP_LEVELS];
-    struct part_level level;
+    struct limits limits;
     /* By port of the node: port of the part, or -1. In a group of some nodes: any of its ports there (part_port()). */
     int8_t port[TORUS_MAX_PORTS];
     struct planner *planner;
@@ -288,8 +267,8 @@ struct part {
     uint64_t internal_calls; /* internal calls made here so far */
     uint64_t everywhere;     /* OVER_EVERYWHERE, a bit for each of the latest calls, by number */
     uint32_t signature[SIGNATURES]; /* of the latest calls, by number */
-    /* limits.eager of the undamaged part at level 0, so that the two fields below are the same at all members whatever
-     * goes down, and whatever memory they have. */
+    /* limits.eager of the undamaged part, so that the two fields below are the same at all members whatever
+     * goes down. */
     uint64_t undamaged_eager;
     unsigned unproven;
     uint64_t unproven_bytes; /* as limits_wire_bytes() counts them */

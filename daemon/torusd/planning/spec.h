@@ -39,7 +39,6 @@ struct spec {
     bool wait;       /* nodes that are down are waited for, within the timeout; otherwise they
                       * fail it */
     bool unchecked;  /* group: blocks travel without digests */
-    bool grows;      /* group: it asks for memory as it needs it; set by the root */
     bool trace;      /* every node records what it does (daemon/lib/trace) */
     uint32_t repeat; /* exchanges back to back; 0 means 1 */
     uint64_t timeout_ns; /* limit for all repetitions; 0: a default by sizes and link rate */

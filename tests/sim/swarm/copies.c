@@ -25,7 +25,7 @@ void swarm_draw_copies(struct swarm_world *w)
 
     bool tight = chance_below(&c, 10) == 0;
     if (!tight && copies > 0) /* of several users; a quarter is left */
-        w->setup.memory += (copies + 1) * group_memory(&w->torus, 0) * 2;
+        w->setup.memory += (copies + 1) * group_memory(&w->torus) * 2;
     for (unsigned i = 0; i < copies; i++) {
         struct chance own = chance_stream(w->seed, STREAM_COPIES, 1 + i);
         struct swarm_copy *copy = &w->copy[w->copies++];
@@ -216,7 +216,7 @@ void swarm_check_copies(struct swarm_play *play)
 /* Whether there is too little memory for the group of a copy. */
 static bool is_tight(const struct swarm_play *play)
 {
-    return play->world->setup.memory / 2 < group_memory(&play->world->torus, 0);
+    return play->world->setup.memory / 2 < group_memory(&play->world->torus);
 }
 
 void swarm_end_copies(struct swarm_play *play)

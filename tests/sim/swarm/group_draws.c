@@ -125,9 +125,8 @@ void swarm_draw_groups(struct swarm_world *w)
     if (groups == 0)
         return;
     if (!tight)
-        w->setup.memory +=
-            (groups * group_memory(&w->torus, 0) * 4 + 2) / 3; /* a quarter is left */
-    if (calm)                                                  /* the programs alone are to blame */
+        w->setup.memory += (groups * group_memory(&w->torus) * 4 + 2) / 3; /* a quarter is left */
+    if (calm) /* the programs alone are to blame */
         w->faults = 0;
     for (unsigned i = 0; i < groups; i++) {
         struct chance own = chance_stream(w->seed, STREAM_GROUPS, 1 + i);

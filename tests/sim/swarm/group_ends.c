@@ -106,7 +106,7 @@ void swarm_end_groups(struct swarm_play *play)
     for (unsigned i = 0; i < w->groups; i++)
         if (w->group[i].programs != NULL)
             sim_programs_free(w->group[i].programs);
-    if (w->groups == 0 || w->setup.memory < group_memory(&w->torus, 0) ||
+    if (w->groups == 0 || w->setup.memory < group_memory(&w->torus) ||
         !sim_run(play->sim, AGAIN_TIME, sim_is_quiet, NULL))
         return;
     for (unsigned i = 0; i < w->groups; i++)
@@ -226,7 +226,7 @@ void swarm_end_deaths(struct swarm_play *play)
     struct dying d = {0};
     struct error e;
 
-    if (w->groups == 0 || w->setup.memory < group_memory(&w->torus, 0) || sim_has_lied(play->sim) ||
+    if (w->groups == 0 || w->setup.memory < group_memory(&w->torus) || sim_has_lied(play->sim) ||
         !sim_run(play->sim, AGAIN_TIME, sim_is_quiet, NULL))
         return;
     for (uint64_t calls = chance_magnitude(&c, 1, 20); calls > 0; calls--)

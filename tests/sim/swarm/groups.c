@@ -68,7 +68,7 @@ static bool is_tight(const struct swarm_play *play)
 {
     uint64_t memory = play->world->setup.memory, most = memory - memory / 4; /* of one user */
 
-    return most < play->world->groups * group_memory(&play->world->torus, 0) + 192 * 1024;
+    return most < play->world->groups * group_memory(&play->world->torus) + 192 * 1024;
 }
 
 /* Whether a fault explains that the group has failed. */
@@ -224,21 +224,9 @@ void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g)
     sim_violated(play->sim, "mistakes", "group \"%s\": nobody has noticed the mistake", g->name);
 }
 
-/* Returns what the session of a group must have reserved. */
-static uint64_t memory_of(const struct session *s, const struct torus *whole)
-{
-    const unsigned opened = s->grows ? GROUP_BASE_LEVEL : 0;
-    uint64_t bytes = group_memory(whole, opened);
-
-    for (const struct part *p = s->part; p != NULL; p = p->next)
-        bytes +=
-            part_memory(whole, p->torus, p->level.reserved) - part_memory(whole, p->torus, opened);
-    return bytes;
-}
-
 static void check_memory(struct swarm_play *play)
 {
-    const uint64_t most = group_memory(&play->world->torus, 0);
+    const uint64_t most = group_memory(&play->world->torus);
 
     for (uint64_t left = sim_touched(play->sim); left != 0; left &= left - 1) {
         uint32_t rank = (uint32_t)__builtin_ctzll(left);
@@ -248,7 +236,7 @@ static void check_memory(struct swarm_play *play)
         for (const struct group *g = sim_groups(play->sim, rank)->groups; g != NULL; g = g->next) {
             const struct part *p = g->session != NULL ? g->session->part : NULL;
             uint64_t early = 0;
-            reserved += p != NULL ? memory_of(g->session, &play->world->torus) : 0;
+            reserved += p != NULL ? most : 0;
             for (; p != NULL; p = p->next)
                 early += p->early_bytes;
             if (early > most)

@@ -44,7 +44,6 @@ static const struct {
 #undef X
         [GROUP_PROOF] = {&collective_proof, "a barrier of the group's own", 0},
     [GROUP_LEAVE] = {&collective_leave, "leave the group", 0},
-    [GROUP_GROW] = {&collective_grow, "an agreement on memory", 0},
 };
 
 const struct collective *collective_find(uint32_t operation)
@@ -136,12 +135,11 @@ static uint64_t mix_signature(uint64_t sum, uint64_t value)
 }
 
 uint32_t checked_signature(const struct checked_call *c, uint32_t members, bool unchecked,
-                           bool grows, uint64_t internal)
+                           uint64_t internal)
 {
     const struct group_call *call = &c->call;
     const unsigned compares = c->collective->compares;
-    uint64_t sum =
-        mix_signature(mix_signature(unchecked + 2u * grows, internal), (uint32_t)call->operation);
+    uint64_t sum = mix_signature(mix_signature(unchecked, internal), (uint32_t)call->operation);
 
     if ((compares & COMPARES_SIZE) != 0)
         sum = mix_signature(sum, call->size);

@@ -169,14 +169,14 @@ struct collective {
     struct block_range (*kept)(const struct checked_call *c, const struct members *members);
 };
 
-/* Internal operations that no program calls: a barrier that the group inserts (GROUP_UNPROVEN_MOST), the last call of
- * all, and one that agrees how much memory the part has (memory.c). */
-enum { GROUP_PROOF = 11, GROUP_LEAVE = 12, GROUP_GROW = 15 };
+/* Internal operations that no program calls: a barrier that the group inserts (GROUP_UNPROVEN_MOST), and the last call
+ * of all. */
+enum { GROUP_PROOF = 11, GROUP_LEAVE = 12 };
 
 #define X(number, name, NAME, minor, arrays) extern const struct collective collective_##name;
 GROUP_OPERATION_LIST(X)
 #undef X
-extern const struct collective collective_proof, collective_leave, collective_grow;
+extern const struct collective collective_proof, collective_leave;
 
 /* Returns what an operation does, also of internal ones, or NULL if there is no such operation. */
 const struct collective *collective_find(uint32_t operation);
@@ -204,11 +204,11 @@ int checked_init(struct checked_call *out, const struct group_call *call,
 /* Frees what *c holds, and gives back its references to the program's memory. */
 void checked_free(struct checked_call *c);
 /* Returns a signature that is equal at two members only if they make the same call; its low four bits are the
- * operation. `unchecked`, `grows`: as the group was opened. `internal`: the number of internal calls that the
+ * operation. `unchecked`: whether the group was opened unchecked. `internal`: the number of internal calls that the
  * group has made before. It is part of the signature, because members that call differently may make an internal call under
  * the number of another call. */
 uint32_t checked_signature(const struct checked_call *c, uint32_t members, bool unchecked,
-                           bool grows, uint64_t internal);
+                           uint64_t internal);
 
 /* --- for the files of collectives (checks.c) --- */
 
