@@ -331,7 +331,7 @@ def test_barriers_give_the_times_of_the_cost_model(dims):
             continue
         run = json.loads(torusctl('--json', 'simulate', '--dims', dims, '--algorithm', name, '--mode', 'stepped',
                                   '--barrier', '--ports', 'all', *words))
-        assert abs(run['time_us'] - row['time_us']) < 1e-6, name
+        assert run['time_us'] == pytest.approx(row['time_us'], rel=1e-6), name
         compared += 1
     assert compared > 10
 

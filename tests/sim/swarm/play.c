@@ -188,12 +188,24 @@ static void schedule(struct swarm_play *play)
     swarm_start_copies(play);
 }
 
+/* Graphs and products keep what this computes, for the network and its parts, until the process ends. */
+static void compute_what_is_kept(const struct torus *t)
+{
+    for (uint32_t mask = 1; mask < 1u << t->dims; mask++) {
+        struct torus part = {.nodes = 1};
+        for (unsigned dim = 0; dim < t->dims; dim++)
+            if ((mask & 1u << dim) != 0)
+                (void)torus_append(&part, t->size[dim], t->wrap[dim], t->graph[dim]);
+        for (size_t i = 0; i < algorithm_count(); i++)
+            (void)algorithm_accepts(algorithm_at(i), &part, NULL);
+    }
+}
+
 void swarm_play(struct swarm_world *w, struct swarm_outcome *outcome, bool tell)
 {
     struct swarm_play play = {.world = w, .outcome = outcome, .tell = tell};
 
-    for (size_t i = 0; i < algorithm_count(); i++) /* graphs keep what this computes */
-        (void)algorithm_accepts(algorithm_at(i), &w->torus, NULL);
+    compute_what_is_kept(&w->torus);
     const uint64_t used = heap_used();
 
     w->setup.violated = on_violated;
