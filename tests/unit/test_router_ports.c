@@ -327,27 +327,6 @@ ROUTER_TEST(a_new_neighbour_is_told_everything)
     assert_int_equal(fixture_entries_sent(c, 12, NULL), 1);
 }
 
-/* Another machine of rank 5 claims to be it. This node overrules it at once, and when it has done so often, once a second:
- * no claim stands. */
-ROUTER_TEST(claims_of_another_machine_of_this_rank_are_overruled)
-{
-    unsigned answers = 0;
-
-    fixture_link_up(f, 0);
-    for (unsigned i = 0; i < 40; i++) {
-        const uint32_t version = router_topology(f->router)->entry[5].version + 1;
-        fixture_say_entry(f->up[0],
-                          &(struct peer_link_state_entry){
-                              .rank = 5, .hops = 1, .version = version, .up = 1, .boot = 9});
-        fixture_pass(f, 5 * MILLISECONDS);
-        answers += fixture_entries_sent(f->up[0], 5, NULL);
-    }
-    assert_in_range(answers, 10, 20);
-    fixture_say_heartbeat(f->up[0]);
-    fixture_pass(f, 1100 * MILLISECONDS);
-    assert_int_equal(fixture_entries_sent(f->up[0], 5, NULL), 1);
-}
-
 ROUTER_TEST(a_lost_link_takes_its_claims_with_it)
 {
     fixture_link_up(f, 0);

@@ -233,15 +233,6 @@ static int check_link_state(const struct router *r, unsigned port,
     return 0;
 }
 
-/* The claim that is not overruled now must not stand: nobody would hear of this machine any more, and the other one would
- * not learn that there are two. */
-static void answer_at(struct router *r, uint64_t at)
-{
-    for (unsigned i = 0; i < torus_ports(r->torus); i++)
-        if (r->port[i].link != NULL && r->port[i].restate_at > at)
-            r->port[i].restate_at = at;
-}
-
 /* Whether to overrule a claim about this node that arrived by this port. */
 static bool is_answered(struct router *r, unsigned port)
 {
@@ -254,10 +245,8 @@ static bool is_answered(struct router *r, unsigned port)
         return true;
     faults_of_rank(r, port);
     c->since = now; /* the contest continues */
-    if (now < c->answer) {
-        answer_at(r, c->answer);
+    if (now < c->answer)
         return false;
-    }
     c->answer = now + CONTEST_PAUSE;
     return true;
 }
