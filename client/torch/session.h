@@ -32,7 +32,7 @@ class Work : public c10d::Work
     /* Ends the work, with an error unless it is nullptr. */
     void end(std::exception_ptr error);
 
-    /* Of a message that was received: the rank that has sent it. */
+    /* The rank that sent the message, after a receive. */
     int sourceRank() const override;
     void set_source(int rank);
 

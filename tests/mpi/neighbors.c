@@ -61,10 +61,10 @@ static void describe(struct topology *t, MPI_Comm comm)
     MPI_Allgather(mine, MOST, MPI_INT, t->all, MOST, MPI_INT, comm);
 }
 
-/* Returns which of its blocks the neighbor sends for this edge; -1: there is no neighbor. MPICH 4.0.2 connects the first
- * of several blocks for the same rank with the last one there in MPI_Neighbor_alltoall, also where MPI demands another
- * order, and with the first one in MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw, also if a dimension of a grid has two
- * nodes. */
+/* Returns the number of the block that the neighbor sends along this edge, or -1 without a neighbor. If a rank sends
+ * several blocks to the same neighbor, MPICH 4.0.2 has an order of its own. MPI_Neighbor_alltoall delivers the first block
+ * as the last one. MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw deliver it as the first one, even in a grid with a
+ * dimension of two nodes. */
 static int block_of(const struct topology *t, int operation, int edge)
 {
     const int from = t->in[edge];

@@ -4,8 +4,8 @@
  *     group_threads race
  *
  * Each thread opens a group of all nodes, and makes collective calls, calls that it does not wait for, messages, calls in a
- * part, and memory. Another thread pauses in the calls of all of them, as libtorus permits. Between the rounds, threads fork
- * children, which may not use the groups, and open their group anew. Prints "THREADS threads: right", or exits with 1.
+ * part, and memory. Another thread pauses in the calls of all of them, as libtorus permits. Between the rounds, each
+ * thread forks a child, which may not use the groups, and opens its group anew. Prints "THREADS threads: right", or exits with 1.
  *
  * `race` only shows that the sanitizer works: two threads write to the same variable. */
 #include <inttypes.h>

@@ -23,7 +23,7 @@ enum frame_kind {
 #define WAITING_AFTER (250 * MILLISECONDS)
 #define WAITING_AGAIN (500 * MILLISECONDS)
 
-/* Of a message in this attempt. */
+/* How far a message has found its counterpart in this attempt. */
 enum match {
     MATCH_NONE,
     MATCH_OFFERED, /* a send is reserved for a receive from any member */

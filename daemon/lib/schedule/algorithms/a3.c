@@ -334,15 +334,22 @@ static uint32_t span_route(const struct span *s, const struct ends *e, uint32_t 
     return count + span_route(&a, e, step + (round + 1) * round_steps, legs + count);
 }
 
+static struct ends ends_of(const struct torus *t, uint32_t source, uint32_t destination)
+{
+    struct ends ends;
+
+    torus_coordinates(t, source, ends.from);
+    torus_coordinates(t, destination, ends.to);
+    return ends;
+}
+
 static uint32_t a3_route(const struct torus *t, uint32_t source, uint32_t destination,
                          uint32_t segment, struct leg *legs)
 {
     struct span all = all_dims(t);
-    struct ends ends;
+    struct ends ends = ends_of(t, source, destination);
 
     (void)segment;
-    torus_coordinates(t, source, ends.from);
-    torus_coordinates(t, destination, ends.to);
     return span_route(&all, &ends, 0, legs);
 }
 
@@ -370,9 +377,9 @@ const struct algorithm algorithm_a3 = {
 /* Halves: A3 with two long rounds instead of h short ones, for few start-ups. Whole blocks, all links at
  * work all the time, as in A3; this project's.
  *
- * Of the blocks with offsets a and b in both halves, some go through A first (in round 0) and then
- * through B (in round 1): those with (a - b) mod (h-1) < x. All others go through B first. For every
- * a there are x such b, and for every b as many a. If h is even, x = h/2 - 1, the blocks with b = 0
+ * A block has the offset a in half A and the offset b in half B. If (a - b) mod (h-1) < x, it goes
+ * through A in round 0 and through B in round 1. All other blocks go through B first. For every a
+ * there are x such b, and for every b as many a. If h is even, x = h/2 - 1, the blocks with b = 0
  * are in round 0 and those with a = 0 in round 1. If h is odd, x = (h-1)/2, and both are in round 0.
  * So in either round, a node has equally many blocks for each other node of its copy of A, and as
  * many for each of its copy of B: h/2 in each round or, if h is odd, (h+1)/2 and (h-1)/2. A round is
@@ -418,11 +425,9 @@ static uint32_t halves_route(const struct torus *t, uint32_t source, uint32_t de
                              uint32_t segment, struct leg *legs)
 {
     struct span all = all_dims(t);
-    struct ends ends;
+    struct ends ends = ends_of(t, source, destination);
 
     (void)segment;
-    torus_coordinates(t, source, ends.from);
-    torus_coordinates(t, destination, ends.to);
     return halves_span_route(&all, &ends, 0, legs);
 }
 

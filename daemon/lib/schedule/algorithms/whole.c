@@ -95,8 +95,8 @@ static bool is_even_ring(const struct torus *t, unsigned dim)
     return t->wrap[dim] && t->size[dim] % 2 == 0;
 }
 
-/* The moves of all nodes, as graph_group() has them. NULL if these are no moves in some factor, or there
- * is no memory. */
+/* The moves of all nodes, as graph_group() has them. NULL if a factor has other moves, or without
+ * memory. */
 static uint16_t *make_moves(const struct torus *t, enum symmetry symmetry)
 {
     uint32_t a[TORUS_MAX_DIMS], b[TORUS_MAX_DIMS];

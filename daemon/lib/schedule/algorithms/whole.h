@@ -4,14 +4,13 @@
  *
  * If every factor is a ring, a complete graph or another graph that `moves`, the exchange is sought in
  * three ways, and the one with the fewest steps is kept:
- * - The same hops for the same offsets at all nodes.
- * - The same, but nodes with an odd coordinate in a ring of even size do in this ring what those with
- *   an even one do, mirrored. So blocks for opposite nodes go + from one half of the nodes, - from the
+ * - All nodes use the same hops for the same offset.
+ * - They do so, but in rings of even size, nodes with an odd coordinate use the mirrored hops of those
+ *   with an even one. So blocks for opposite nodes go + from one half of the nodes, - from the
  *   other, as in AR (all_port_rings.c).
  * - Each block has hops of its own, as always in products with other factors.
  *
- * A ring of 2 counts as one link: its links lead to the
- * same node, and only one of them is used. */
+ * A ring of 2 counts as one link: its links lead to the same node, and only one of them is used. */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"
@@ -19,8 +18,8 @@
 struct whole;
 
 /* Returns the exchange on these dimensions of a torus, or NULL if they have too many nodes or hops
- * (GRAPH_NODES_MOST, GRAPH_EXCHANGE_HOPS_MOST), or there is no memory. The first call makes the
- * exchange, which is then kept until the process ends. Thread-safe. */
+ * (GRAPH_NODES_MOST, GRAPH_EXCHANGE_HOPS_MOST), or without memory. The first call makes the
+ * exchange, which is kept until the process ends. Thread-safe. */
 const struct whole *whole_exchange(const struct torus *t, const uint8_t *dim, unsigned dims);
 
 /* Its steps, which are also the blocks of the busiest channels together. */
