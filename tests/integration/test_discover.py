@@ -86,6 +86,23 @@ def test_a_ring_without_a_process_on_the_asked_host():
 
 
 @pytest.mark.hosts
+def test_an_address_that_comes_late_is_waited_for():
+    """The kernel gives an interface its address some time after the carrier."""
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'a1', 1, 'b1')
+        hosts.cable(0, 'a2', 1, 'b2')
+        hosts[0].run('sh', '-c', 'echo 1 >/proc/sys/net/ipv6/conf/a2/disable_ipv6')
+        hosts.start(0, 'a1,a2')
+        hosts.start(1, 'b1,b2')
+        hosts.wait_reachable(0, 'beta')
+        found = json.loads(hosts.discover(0, '--wait', '4').stdout)
+        assert not found['settled'] and len(found['cables']) == 1
+        hosts[0].run('sh', '-c', 'echo 0 >/proc/sys/net/ipv6/conf/a2/disable_ipv6')
+        found = json.loads(hosts.discover(0).stdout)
+        assert found['settled'] and len(found['cables']) == 2
+
+
+@pytest.mark.hosts
 def test_crossed_cables_of_a_torus_are_named(tmp_path):
     with discoveries(9) as hosts:
         cables = hosts.torus(3, 3, seed=7)

@@ -149,7 +149,7 @@ static int discovery_child_check(struct discovery_child *c, struct error *e)
 
 #define ASK_MS 200
 #define QUIET_MS 3000      /* nothing has changed for this time: the picture is complete */
-#define QUIET_ODD_MS 10000 /* ... while one end of a cable does not hear the other */
+#define QUIET_ODD_MS 10000 /* ... while more is likely to come (is_odd()) */
 #define CHILD_MS 6000      /* an interface that is set up needs a moment */
 
 static void tell(const struct discovered *d, size_t cables)
@@ -161,17 +161,38 @@ static void tell(const struct discovered *d, size_t cables)
     watch_tell(-1);
 }
 
+/* Whether an interface has a cable, but no address yet that its hellos could come from. The kernel gives it one some
+ * time after its carrier has come. */
+static bool lacks_address(const struct report *host)
+{
+    for (unsigned i = 0; i < host->interfaces; i++) {
+        const struct reported_interface *at = &host->interface[i];
+        if (at->up && at->carrier && !at->ipv6 && at->member_of[0] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Whether something is seen that rarely stays so: one end of a cable does not hear the other, a host is known only
+ * from what others say, or an interface lacks an address. */
+static bool is_odd(const struct discovered *d, const struct discovered_cable *cable, size_t cables)
+{
+    for (size_t i = 0; i < cables; i++)
+        if (!cable[i].mutual)
+            return true;
+    for (uint32_t i = 0; i < d->hosts; i++)
+        if (!d->host[i].reachable || lacks_address(d->host[i].report))
+            return true;
+    return false;
+}
+
 /* Whether nothing more is to be expected. */
 static bool is_complete(const struct discovered *d, int64_t waited_ms, bool child)
 {
     struct discovered_cable *cable;
     size_t cables = discovered_cables(d, &cable);
-    bool odd = false;
+    const bool odd = is_odd(d, cable, cables);
 
-    for (size_t i = 0; i < cables; i++)
-        odd |= !cable[i].mutual;
-    for (uint32_t i = 0; i < d->hosts; i++)
-        odd |= !d->host[i].reachable;
     free(cable);
     tell(d, cables);
     return d->quiet_ms >= (odd ? QUIET_ODD_MS : QUIET_MS) && (!child || waited_ms >= CHILD_MS);
