@@ -62,7 +62,18 @@ def test_a_limit_below_the_period(monkeypatch):
 def test_what_is_lost(threads, lost):
     before = {'1': (10.0, 20.0), '3': (5.0, 5.0)}  # 2 is new, 3 has ended
     after = {name: tuple(a + b for a, b in zip(times, before.get(name, (0, 0)))) for name, times in threads.items()}
-    assert patience._lost(before, after, 1.0) == pytest.approx(lost)
+    assert patience._lost(*patience._grown(before, after), 1.0) == pytest.approx(lost)
+
+
+def test_a_long_wait_that_the_kernel_counts_at_its_end(monkeypatch):
+    clock, limit = Clock(monkeypatch), Patience(20, slowness=1)
+    begin, waited = clock.now, 0.0
+    while not limit.over:
+        clock.now += min(limit.pause, 0.125)
+        waited += 0.125
+        if waited >= 15 and not clock.waited:
+            clock.waited = waited
+    assert 34 <= clock.now - begin <= 37
 
 
 @pytest.fixture

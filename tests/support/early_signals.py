@@ -26,6 +26,10 @@ def _signalled(command, signum, wait, options):
             said = wait(process) or ''
             process.send_signal(signum)
             log = communicate(process, Patience(30))[1]
+        except subprocess.TimeoutExpired:
+            status = process.poll()
+            process.kill()
+            raise AssertionError(f'status {status} 30 s after the signal: {said}{process.communicate()[1]}') from None
         except BaseException:
             process.kill()
             raise

@@ -18,7 +18,7 @@ from .descendants import descendants
 
 # Programs under valgrind ($TORUS_WRAP) and in emulated machines compute more slowly.
 SLOWNESS = float(os.environ.get('TORUS_SLOWNESS') or (10 if os.environ.get('TORUS_WRAP') else 1))
-PERIOD = 1.0       # seconds between two reads of the counters: longer than a thread waits for a processor at once
+PERIOD = 1.0       # seconds between two reads of the counters
 MOST_DELAYED = 100  # a limit never takes more than this many times its length in wall-clock time
 
 
@@ -37,6 +37,7 @@ class Patience:
         self._period = min(PERIOD, self.seconds)
         self._since = time.monotonic()
         self._end = self._since + self.seconds * MOST_DELAYED
+        self._passed = self._ran = self._waited = 0.0  # in all periods: a wait may have begun in an earlier one
         self._counters = None  # at _since. Most waits end soon: the first period reads none, and does not count
 
     @property
@@ -55,7 +56,10 @@ class Patience:
         before, since = self._counters, self._since
         self._since, self._counters = _look(since)
         if before is not None:
-            self._left -= self._since - since - _lost(before, self._counters, self._since - since)
+            ran, waited = _grown(before, self._counters)
+            self._ran, self._waited = self._ran + ran, self._waited + waited
+            self._passed += self._since - since
+            self._left = self.seconds - self._passed + _lost(self._ran, self._waited, self._passed)
 
 
 _latest = 0.0, {}  # look
@@ -82,15 +86,21 @@ def _look(since):
     return _latest
 
 
-def _lost(before, after, seconds):
-    """The seconds between two reads of the counters in which work waited for a processor. If the threads ran one
-    after another, this is their total waiting time. If running and waiting add up to more than the wall-clock time,
-    the waiting time is scaled down by the same factor."""
+def _grown(before, after):
+    """The seconds that all threads together ran, and that they waited for a processor, between two reads of the
+    counters. The kernel counts a wait when it is over."""
     ran = waited = 0.0
     for thread, (ran_after, waited_after) in after.items():
         ran_before, waited_before = before.get(thread, (0.0, 0.0))
         ran += max(ran_after - ran_before, 0.0)
         waited += max(waited_after - waited_before, 0.0)
+    return ran, waited
+
+
+def _lost(ran, waited, seconds):
+    """How many of these seconds were lost to other work. If the threads ran one after another, this is their total
+    waiting time. If running and waiting add up to more than the wall-clock time, the waiting time is scaled down by the
+    same factor."""
     return waited * min(1.0, seconds / (ran + waited)) if waited > 0 else 0.0
 
 
