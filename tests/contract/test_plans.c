@@ -315,7 +315,7 @@ TEST(plans_of_any_dimensions)
                                        "6x6m", "2x2x2x2", "16x4",  "4x16m", "16m",   "4mx4x4m"};
 
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
-        for (size_t j = 0; j < sizeof tori / sizeof tori[0]; j++) {
+        for (size_t j = i % one_in(2); j < sizeof tori / sizeof tori[0]; j += one_in(2)) {
             struct torus t;
             assert_int_equal(torus_parse(&t, tori[j], NULL), 0);
             if (algorithm_accepts(algorithm_find(algorithms[i]), &t, NULL) == 0)

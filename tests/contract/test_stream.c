@@ -91,10 +91,10 @@ static void check_bound(const struct torus *t)
 
 TEST(stream_takes_the_bound)
 {
-    const uint32_t largest = LARGEST_HERE + LARGEST_HERE / (uint32_t)one_in(3);
+    const uint32_t largest = 2 * LARGEST_HERE / (uint32_t)one_in(2), every = (uint32_t)one_in(3);
 
     for (uint32_t rows = 1; rows <= largest; rows++) {
-        for (uint32_t columns = 1; columns <= largest; columns++) {
+        for (uint32_t columns = 1 + 2 * rows % every; columns <= largest; columns += every) {
             struct torus t = contract_rectangle(rows, columns);
             check_bound(&t);
             if (rows > LARGEST_HERE || columns > LARGEST_HERE)
@@ -105,7 +105,7 @@ TEST(stream_takes_the_bound)
             check_bound(&t);
         }
     }
-    for (size_t i = 0; i < OTHER_SHAPES; i++) {
+    for (size_t i = 0; i < OTHER_SHAPES; i += every) {
         struct torus t = contract_torus(other_shapes[i]);
         check_bound(&t);
     }

@@ -8,7 +8,7 @@ from torus_net.patience import run
 from torus_net.process import find_program
 
 pytestmark = [pytest.mark.plain, pytest.mark.swarm]
-WORLDS = 40
+WORLDS = 20
 
 
 def test_seeds_of_the_day(record_property):

@@ -410,7 +410,7 @@ SEED_TEST(8, members_meet_faults_in_every_operation)
 {
     for (uint32_t operation = 1; operation < GROUP_OPERATIONS; operation++)
         if (operation != GROUP_PART && group_operation_exists(operation) &&
-            (SIM_SHARE == 1 || (operation + seed) % 4 == 0))
+            (SIM_SHARE == 1 || (operation + seed) % 8 == 0))
             check_operation((enum group_operation)operation, (enum fault)(seed / 2 % FAULTS), seed);
 }
 
