@@ -147,8 +147,7 @@ def test_two_machines_of_one_rank_with_a_right_cable_each(hosts):
         def named(asked=asked):
             said = torus.status(asked)['cables']
             return said and all(one['code'] == 'duplicate-rank' and 'two machines have rank 1' in one['text'] for one in said)
-        # The last claim may stand until link states are sent again, after 30 s.
-        wait_for(named, 90, what=lambda: f'{torus.status(asked)["cables"]}\n{torus.log(asked)}', pause=0.5)
+        wait_for(named, what=lambda: f'{torus.status(asked)["cables"]}\n{torus.log(asked)}', pause=0.5)
     torus.end(3)
     torus[3].ip('link delete plus0')
     torus.cable(1, 'plus0', 2, 'minus0')

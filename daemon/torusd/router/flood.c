@@ -19,11 +19,9 @@
 /* If many changes arrive together, the handler hears of this many one by one, and of the rest together: all exchanges
  * look at each change, and a neighbour may send as many changes as its link carries. */
 #define TOLD_MOST 16u
-/* A node that has restarted overrules its own older statements once or a few times per link. If more claims
- * about it arrive, another machine has the same rank: then this fault is reported, and the claims are
- * overruled less often. */
-#define CONTESTS_A_PORT 4u
-#define CONTEST_PAUSE (1 * SECONDS)
+/* Claims about this node that come from another boot number are overruled at most once in this time: if another machine
+ * has the same rank, the two overrule each other for ever, and all nodes hear of it each time. */
+#define OVERRULE_PAUSE (1 * SECONDS)
 
 static void mark_at(struct router *r, struct port *port, uint32_t rank)
 {
@@ -233,22 +231,29 @@ static int check_link_state(const struct router *r, unsigned port,
     return 0;
 }
 
-/* Whether to overrule a claim about this node that arrived by this port. */
-static bool is_answered(struct router *r, unsigned port)
+/* A claim about this node, not older than its own statement, has another boot number. An earlier start of this node made
+ * it, or another machine that has the same rank. Claims of an earlier start disappear when the links of that start are
+ * lost; so a claim that arrives later, although this node has overruled others before, is of another machine. */
+static void contested(struct router *r, unsigned port)
 {
     struct contest *c = &r->contest;
     const uint64_t now = router_now(r);
 
-    if (c->times == 0 || now >= c->since + RESTATE)
-        *c = (struct contest){.since = now};
-    if (++c->times <= CONTESTS_A_PORT * torus_ports(r->torus))
-        return true;
-    faults_of_rank(r, port);
-    c->since = now; /* the contest continues */
-    if (now < c->answer)
-        return false;
-    c->answer = now + CONTEST_PAUSE;
-    return true;
+    if (c->certain_at == 0)
+        c->certain_at = now + r->silence + ROUTER_STALL;
+    else if (now >= c->certain_at)
+        faults_of_rank(r, port);
+    if (c->overrule_at == ROUTER_NEVER)
+        c->overrule_at = now > c->pause_until ? now : c->pause_until;
+}
+
+void flood_overrule(struct router *r, uint64_t now)
+{
+    if (now < r->contest.overrule_at)
+        return;
+    r->contest.overrule_at = ROUTER_NEVER;
+    r->contest.pause_until = now + OVERRULE_PAUSE;
+    mark_unsent(r, r->rank);
 }
 
 static void tell_topology(struct router *r)
@@ -305,8 +310,9 @@ int flood_heard(struct router *r, unsigned port, const struct peer_link_state *s
         enum topology_news news = topology_take_claim(&r->topology, port, in->rank, &claim);
         r->must_tell_confirmed |=
             says_more(&before, &r->topology.entry[in->rank]) || says_other_rates(r, changes);
-        if (news != TOPOLOGY_SAME &&
-            (in->rank != r->rank || in->boot == r->boot || is_answered(r, port)))
+        if (news != TOPOLOGY_SAME && in->rank == r->rank && in->boot != r->boot)
+            contested(r, port);
+        else if (news != TOPOLOGY_SAME)
             mark_unsent(r, in->rank);
         changed = changed || news == TOPOLOGY_NEW;
     }

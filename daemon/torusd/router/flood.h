@@ -41,6 +41,9 @@ void flood_mark_all_unsent(struct router *r, unsigned port);
 /* Withdraws router_forward() at router.forwards_until. */
 void flood_check_lease(struct router *r, uint64_t now);
 
+/* Marks this node's link states as unsent when router.contest.overrule_at is reached. */
+void flood_overrule(struct router *r, uint64_t now);
+
 /* Marks all link states as unsent at a port when router.port[].restate_at is reached. */
 void flood_tick(struct router *r, unsigned port, uint64_t now);
 

@@ -163,11 +163,11 @@ struct faults {
     uint64_t state_at, restate_at;
 };
 
-/* Another machine states links under this node's rank. */
+/* Claims about this node with another boot number, which it overrules (flood.c). */
 struct contest {
-    uint64_t since;  /* when the first of the recent statements was noticed */
-    unsigned times;  /* how many statements have been noticed since then */
-    uint64_t answer; /* when this node may answer the next one */
+    uint64_t certain_at;  /* claims from then on are of another machine; 0: none has arrived */
+    uint64_t overrule_at; /* when this node states its links again; ROUTER_NEVER: it has done so */
+    uint64_t pause_until; /* not before */
 };
 
 struct router {

@@ -30,6 +30,7 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
     if (secrets != NULL)
         r->secrets = *secrets;
     r->flood_at = r->faults.state_at = r->faults.restate_at = r->forwards_until = ROUTER_NEVER;
+    r->contest.overrule_at = ROUTER_NEVER;
     r->forwards = TOPOLOGY_FORWARDS_NOT;
     r->heartbeat = ROUTER_HEARTBEAT;
     r->silence = ROUTER_SILENCE;
@@ -266,6 +267,7 @@ void router_tick(struct router *r)
     faults_tick(r, now);
     flood_check_lease(r, now);
     quiet_state(r);
+    flood_overrule(r, now);
     if (now >= r->flood_at)
         flood_flush(r);
 }
@@ -283,6 +285,7 @@ uint64_t router_deadline(const struct router *r)
     set_earlier(&at, faults_deadline(r));
     set_earlier(&at, quiet_deadline(r));
     set_earlier(&at, r->forwards_until);
+    set_earlier(&at, r->contest.overrule_at);
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         const struct port *port = &r->port[i];
         for (const struct link *link = port->candidates; link != NULL; link = link->next)

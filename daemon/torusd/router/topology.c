@@ -146,10 +146,14 @@ void topology_set_self(struct topology *p, unsigned port, bool up)
     me->up = bits;
 }
 
-/* Whether claim `a` about a node is more credible than claim `b`. */
+/* Whether claim `a` about a node is more credible than claim `b`. If two machines have one rank, their claims may have
+ * equal versions: then the boot number decides and not the hops, so that all nodes believe the same machine, and the
+ * other one hears of it. */
 static bool is_more_credible(const struct topology_entry *a, const struct topology_entry *b)
 {
-    return a->version != b->version ? a->version > b->version : a->hops < b->hops;
+    if (a->version != b->version)
+        return a->version > b->version;
+    return a->boot != b->boot ? a->boot > b->boot : a->hops < b->hops;
 }
 
 static enum topology_news choose_claim(struct topology *p, uint32_t rank)
@@ -186,11 +190,15 @@ static enum topology_news choose_claim(struct topology *p, uint32_t rank)
                : TOPOLOGY_SAME;
 }
 
-/* Overrules a claim about this node itself. */
-static enum topology_news overrule_claim(struct topology_entry *me,
+/* Overrules a claim about this node itself, unless the neighbour keeps it as the last one about a node that it cannot
+ * reach, and does not believe it. */
+static enum topology_news overrule_claim(const struct topology *p,
                                          const struct topology_entry *claim)
 {
-    if (claim->version < me->version || me->version == UINT32_MAX ||
+    struct topology_entry *me = &p->entry[p->self];
+
+    if (claim->hops >= p->torus->nodes || claim->version < me->version ||
+        me->version == UINT32_MAX ||
         (claim->version == me->version && claim->up == me->up && claim->boot == me->boot &&
          claim->minor == me->minor))
         return TOPOLOGY_SAME;
@@ -202,7 +210,7 @@ enum topology_news topology_take_claim(struct topology *p, unsigned port, uint32
                                        const struct topology_entry *claim)
 {
     if (rank == p->self)
-        return overrule_claim(&p->entry[rank], claim);
+        return overrule_claim(p, claim);
     p->claimed[port][rank] = *claim;
     store_rates(p, &p->claimed_rates[port], rank, &p->claimed[port][rank]);
     return choose_claim(p, rank);

@@ -5,10 +5,15 @@
  * Only a node itself can state which of its ports are up. Every node repeats the statement to its neighbours
  * as a claim, with the number of hops that the claim has travelled (0: the node itself). For each port a node
  * keeps the neighbour's last claim about every node, as long as the link is up. It believes the claim with
- * the highest version, so that news spread by the fastest way, and among equal versions the claim with the
- * fewest hops. If a node hears a claim about itself that is not older than its own statement, it raises its
- * version above that of the claim; UINT32_MAX is kept. Versions only make news spread faster; correctness
- * does not depend on them.
+ * the highest version, so that news spread by the fastest way, among equal versions one with the highest boot
+ * number, and among those the one with the fewest hops. If a node hears a claim about itself that is not older
+ * than its own statement, it raises its version above that of the claim; UINT32_MAX is kept. Versions only make
+ * news spread faster; correctness does not depend on them.
+ *
+ * If two machines have one rank, neither of them wins: all nodes that reach both believe the same one, so that
+ * the other one hears of it and overrules it. So both learn that there are two (flood.c). Without the boot
+ * numbers, each node would keep the nearer one of two claims with equal versions, and neither machine would hear
+ * of the other.
  *
  * A false claim does not last, whatever it says and wherever it is made. Proof: call a belief rooted if it
  * was copied, hop by hop, from what its node states now. Suppose that from some moment on no more false
@@ -20,7 +25,7 @@
  *      many hops as there are nodes means "cannot be reached", because no path is that long. So after at most
  *      that many rounds no belief is left that is not rooted. (The node itself may have raised its version in the meantime, because it heard of such a belief. When none is left it has no reason to do so again, and
  *      the same argument removes the beliefs in its earlier statements.)
- *   2. Then all beliefs about the node have the same version, and the fewest hops decide: the nodes at
+ *   2. Then all beliefs about the node have the same version and boot number, and the fewest hops decide: the nodes at
  *      distance 1 (over links that are up) believe the node itself, those at distance 2 believe the nodes at
  *      distance 1, and so on. All nodes believe what the node states, and this no longer changes.
  *
@@ -28,7 +33,8 @@
  * with fewer hops than the cabling permits is refused. From time to time each neighbour repeats all that it
  * knows (flood.c), which replaces a claim that was damaged on its way.
  *
- * The last belief about a node that cannot be reached is kept, but not repeated to neighbours. */
+ * The last belief about a node that cannot be reached is kept, and told to neighbours with so many hops
+ * that nobody believes it. */
 #pragma once
 
 #include <stddef.h>

@@ -330,7 +330,19 @@ static void check_waits(struct swarm_play *play)
     }
 }
 
-/* No exchange is active long after its deadline, and no partial output has its final name. */
+/* No machine takes its own earlier start for another machine of its rank. */
+static void check_ranks(struct swarm_play *play, uint32_t rank)
+{
+    struct fault_report report;
+
+    for (unsigned i = 0; router_fault(sim_router(play->sim, rank), i, &report); i++)
+        if (report.fault.code == LINK_FAULT_DUPLICATE_RANK)
+            sim_violated(play->sim, "one machine a rank",
+                         "node %u says that two machines have rank %u", rank,
+                         report.fault.found_rank);
+}
+
+/* No exchange is active long after its deadline, no partial output has its final name, and no rank has two machines. */
 void swarm_check_dear(struct swarm_play *play)
 {
     struct swarm_world *w = play->world;
@@ -339,6 +351,7 @@ void swarm_check_dear(struct swarm_play *play)
     for (uint32_t rank = 0; rank < w->torus.nodes; rank++) {
         if (!sim_alive(play->sim, rank) || sim_frozen(play->sim, rank))
             continue;
+        check_ranks(play, rank);
         size_t n = exchanges_list(sim_exchanges(play->sim, rank), info, LISTED);
         for (size_t i = 0; i < n && !exchange_has_ended(info[i].state); i++) {
             struct swarm_request *r = find(play, info[i].id);
