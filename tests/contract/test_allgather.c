@@ -312,6 +312,19 @@ TEST(balanced_other_shapes)
     }
 }
 
+/* test_matched.c has the loads. */
+TEST(matched_delivers)
+{
+    static const char *const shapes[] = {"2x2x2",      "3x3x3",    "2x3x4",    "4x2x4",
+                                         "3mx3mx3m",   "2mx4mx3m", "3x4x3m",   "2x3mx2",
+                                         "2x5m x 1x3", "2x2x2x2",  "3x2mx2x3m"};
+
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = contract_torus(shapes[i]);
+        assert_true(check(&t, "matched").minimal);
+    }
+}
+
 /* On odd squares every phase is balanced, as in the published pattern. On even ones the exact
  * opposite, alone in the last phase, costs a block. */
 TEST(balanced_figures)

@@ -179,25 +179,19 @@ TEST(theorem)
  *
  *     alpha + delta + L*gamma + ((n^2-1)/4 - 1) * max(delta, L*gamma) + min(delta, L*gamma)
  *
- * on an n x n torus. Carried out with the buffers of the paper, first come, first served, it takes
- * min(delta, L*gamma) more on every odd n from 5 to 13. With the longest path first it takes no more.
- *
- * The gap in the proof: the paper draws the first three phases. There, only the first message has to be
- * switched while its channel has nothing else to send, which is the one min(). The paper takes for
- * granted that from then on there is always another message. That is so while the phases grow. On a
- * torus they shrink again, to one message a channel in the last phase, and that message waits until the
- * one that it follows from has come and has been switched. If that came last of its phase, the channel
- * has nothing else to send, and the second min() is due. First come, first served makes it come last on
- * some channels. With the longest path first it comes before the messages that go no further, and is
- * switched while these are sent. On 3x3 the last phase is the second one, which the theorem covers.
+ * on an n x n torus. With the buffers of the paper, first come, first served, it takes min(delta, L*gamma) more;
+ * with the longest path first it takes no more. client/doc/open-questions.md has the proof. Here are
+ * its premises, the machine to which it reduces the network, and the network itself in the timed
+ * simulator.
  *
  * test_printed.c shows that the routes are those of the paper. */
 
-enum { ALPHA = 1000, LARGEST_N = 13 };
+enum { ALPHA = 1000, LARGEST_N = 31, LARGEST_OF_EACH_NODE = 13, LARGEST_OF_MACHINE = 61 };
 
 static const struct {
     uint64_t delta, send; /* send: L*gamma */
-} ratios[] = {{1, 8}, {1, 3}, {2, 3}, {5, 5}, {3, 2}, {4, 1}};
+} ratios[] = {{1, 8}, {1, 3}, {2, 3}, {5, 5},   {3, 2},  {4, 1},
+              {6, 5}, {5, 6}, {5, 4}, {1, 100}, {100, 1}};
 enum { RATIOS = sizeof ratios / sizeof ratios[0] };
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -271,6 +265,145 @@ TEST(longest_way_first_does_not)
     }
 }
 
+/* ---- The proof ------------------------------------------------------------------------------- */
+
+/* Lemma 1: by its length p and by its first hops in one direction, d, a block's path is the only one
+ * that ends with its channel. d is at most p and 2k+1-p, where n = 2k+1. The path to the node before has the
+ * same d, or is straight. */
+TEST(one_message_of_each_kind)
+{
+    for (uint32_t n = 3; n <= LARGEST_N; n += 2) {
+        struct torus t = contract_rectangle(n, n);
+        bool has[4][LARGEST_N][LARGEST_N] = {{{false}}};
+        for (uint32_t node = 1; node < t.nodes; node++) {
+            struct leg legs[2 * LARGEST_N];
+            uint32_t p = algorithm_route(algorithm_find("yangwang"), &t, 0, node, 0, legs), d = 1;
+            while (d < p && legs[d].dim == legs[0].dim && legs[d].direction == legs[0].direction)
+                d++;
+            unsigned port = torus_port(&t, legs[p - 1].dim, legs[p - 1].direction);
+            assert_true(d <= p && d + p <= n && !has[port][p][d]);
+            has[port][p][d] = true;
+            for (uint32_t i = d; i < p; i++) /* it turns at each hop after that */
+                assert_int_not_equal(legs[i].dim, legs[i - 1].dim);
+        }
+        for (unsigned port = 0; port < 4; port++)
+            for (uint32_t p = 1; p < n; p++)
+                for (uint32_t d = 1; d <= p && d + p <= n; d++)
+                    assert_true(has[port][p][d]);
+    }
+}
+
+/* The machine of the proof: all channels and all input buffers do the same at the same time. A message (p, d) that has
+ * crossed its channel is switched; then (p+1, d) can cross, and if p = d, (p+1, p+1). */
+enum rule { TURNS_FIRST, STRAIGHT_FIRST, LONGEST_FIRST };
+
+struct job {
+    uint32_t p, d;
+    uint64_t asked; /* for the channel, then for the switch; UINT64_MAX: not yet, or served */
+    bool crossed;
+};
+
+struct server {
+    struct job *serves; /* NULL: it is free */
+    uint64_t until;
+};
+
+struct machine {
+    struct job job[(LARGEST_OF_MACHINE / 2) * (LARGEST_OF_MACHINE / 2 + 1)];
+    size_t jobs;
+    uint32_t n;
+    enum rule rule;
+    uint64_t now;
+};
+
+static bool goes_first(const struct machine *m, const struct job *a, const struct job *b)
+{
+    if (m->rule == LONGEST_FIRST && a->p + a->d != b->p + b->d)
+        return a->p + a->d < b->p + b->d;
+    if (a->asked != b->asked)
+        return a->asked < b->asked;
+    return m->rule == STRAIGHT_FIRST ? a->d > b->d : a->d < b->d;
+}
+
+/* Begins with the next message, if the server is free and one waits. */
+static void begin(struct machine *m, struct server *s, bool crossed, uint64_t takes)
+{
+    for (size_t i = 0; i < m->jobs && (s->serves == NULL || s->until == UINT64_MAX); i++) {
+        struct job *j = &m->job[i];
+        if (j->crossed != crossed || j->asked > m->now)
+            continue;
+        if (s->serves == NULL || goes_first(m, j, s->serves))
+            s->serves = j;
+        s->until = UINT64_MAX; /* still choosing */
+    }
+    if (s->serves != NULL && s->until == UINT64_MAX) {
+        s->until = m->now + takes;
+        s->serves->asked = UINT64_MAX;
+    }
+}
+
+static void ask_for_channel(struct machine *m, uint32_t p, uint32_t d)
+{
+    for (size_t i = 0; i < m->jobs; i++)
+        if (m->job[i].p == p && m->job[i].d == d)
+            m->job[i].asked = m->now;
+}
+
+/* The time of the last message, without the startup. */
+static uint64_t run_machine(uint32_t n, uint64_t delta, uint64_t send, enum rule rule)
+{
+    static struct machine m;
+    struct server channel = {0}, inner = {0};
+    uint64_t last = 0;
+
+    m = (struct machine){.n = n, .rule = rule, .now = delta};
+    for (uint32_t p = 1; p < n; p++)
+        for (uint32_t d = 1; d <= p && d + p <= n; d++)
+            m.job[m.jobs++] = (struct job){.p = p, .d = d, .asked = UINT64_MAX};
+    ask_for_channel(&m, 1, 1);
+    for (size_t left = m.jobs; left > 0;) {
+        if (channel.serves != NULL && channel.until == m.now) {
+            channel.serves->crossed = true;
+            channel.serves->asked = last = m.now;
+            channel.serves = NULL;
+            left--;
+        }
+        if (inner.serves != NULL && inner.until == m.now) {
+            uint32_t p = inner.serves->p, d = inner.serves->d;
+            ask_for_channel(&m, p + 1, d);
+            if (p == d)
+                ask_for_channel(&m, p + 1, p + 1);
+            inner.serves = NULL;
+        }
+        begin(&m, &channel, false, send);
+        begin(&m, &inner, true, delta);
+        uint64_t next = UINT64_MAX;
+        if (channel.serves != NULL)
+            next = channel.until;
+        if (inner.serves != NULL && inner.until < next)
+            next = inner.until;
+        assert_true(left == 0 || next != UINT64_MAX);
+        m.now = next;
+    }
+    return last;
+}
+
+TEST(machine)
+{
+    for (uint32_t n = 3; n <= LARGEST_OF_MACHINE; n += 2) {
+        for (size_t i = 0; i < RATIOS; i++) {
+            uint64_t delta = ratios[i].delta, send = ratios[i].send;
+            uint64_t most = theorem_of_run(n, delta, send) - ALPHA;
+            uint64_t more = n == 3 ? 0 : smaller(delta, send);
+            uint64_t turns = run_machine(n, delta, send, TURNS_FIRST);
+            uint64_t longest = run_machine(n, delta, send, LONGEST_FIRST);
+            assert_int_equal(run_machine(n, delta, send, STRAIGHT_FIRST), most + more);
+            assert_true(delta <= send ? turns == most && longest == most
+                                      : turns <= most && longest <= most);
+        }
+    }
+}
+
 /* ---- The gap --------------------------------------------------------------------------------- */
 
 /* The order in which channels send. */
@@ -294,7 +427,7 @@ static void note(void *context, uint32_t source, uint32_t from, unsigned port, u
 /* The place of a message among those of the channel through which it comes to a node. */
 static uint32_t place_of(const struct order *o, uint32_t source, uint32_t node)
 {
-    struct leg legs[2 * LARGEST_N];
+    struct leg legs[2 * LARGEST_OF_EACH_NODE];
     uint32_t count = algorithm_route(algorithm_find("yangwang"), o->torus, source, node, 0, legs);
     const struct leg *last = &legs[count - 1];
     uint32_t from = torus_walk(o->torus, node, last->dim, -last->direction, 1);
@@ -335,7 +468,7 @@ static uint32_t channels_that_wait(uint32_t n, enum timed_queue queue)
 
 TEST(last_message_waits)
 {
-    for (uint32_t n = 5; n <= LARGEST_N; n += 2) {
+    for (uint32_t n = 5; n <= LARGEST_OF_EACH_NODE; n += 2) {
         assert_true(channels_that_wait(n, TIMED_FIFO) >= n * n);
         assert_int_equal(channels_that_wait(n, TIMED_LONGEST), 0);
     }

@@ -47,6 +47,7 @@
     ROW(balanced, "balanced")                                                                      \
     ROW(yangwang, "yangwang")                                                                      \
     ROW(saadschultz, "saadschultz")                                                                \
+    ROW(matched, "matched")                                                                        \
     ROW(disjoint, "disjoint")                                                                      \
     ROW(trees, "trees")
 

@@ -51,7 +51,7 @@
  * 3 and 6 dimensions, 5 for 5, 7 for 7, none for 1, 2, 4 and 8. Without m > 1 all channels carry
  * the same number of blocks, in every phase.)
  *
- * Other loads. On n x n meshes a channel carries at most the bound, ceil((n^2-1)/2). Elsewhere we
+ * Other loads, which matched.c keeps to the bound. On n x n meshes a channel carries at most the bound, ceil((n^2-1)/2). Elsewhere we
  * have no such proof, and the bound can be exceeded. A channel of dimension i carries about the sum
  * over all sets S of dimensions that contain i: the product of n_j - 1 for all j in S, divided by
  * |S|, and by 2 more if the dimensions wrap. On n^k meshes this sum is (N-1)/k, the bound, but the
