@@ -12,10 +12,18 @@ enum { NONE = UINT32_MAX };
 
 #define LATEST (UINT64_MAX / 4)
 
+/* A message that waits, with all that decides which one is next. None of it changes while the message waits. */
+struct asking {
+    uint64_t urgency; /* by the discipline of the queue: less is first */
+    uint64_t asked;
+    uint32_t entry, to; /* the entries of the channels before and behind */
+    uint32_t message;
+};
+
 /* Messages that wait for a channel, as a heap: the next one is at[0]. A channel has one for each kind of message: its
  * path begins, or ends, with the channel, or not. Messages of one kind need the same port and slot. */
 struct waiting {
-    uint32_t *at;
+    struct asking *at;
     size_t count, room;
 };
 
@@ -53,7 +61,8 @@ struct node {
 };
 
 struct candidate {
-    uint32_t message, channel;
+    struct asking first;
+    uint32_t channel;
 };
 
 struct timed {
@@ -206,23 +215,36 @@ static uint32_t hop_of(const struct timed *t, const struct message *m, uint32_t 
     return t->path[m->path + hop];
 }
 
-/* Whether message a takes what it waits for before b. */
-static bool is_before(const struct timed *t, uint32_t a, uint32_t b)
+static uint64_t urgency_of(const struct timed *t, const struct message *m)
 {
-    const struct message *x = &t->message[a], *y = &t->message[b];
-    uint32_t far_x = x->left + x->given.beyond, far_y = y->left + y->given.beyond;
+    switch (t->model->queue) {
+    case TIMED_LONGEST:
+        return UINT64_MAX - m->left - m->given.beyond;
+    case TIMED_STEP:
+        return m->given.step;
+    default:
+        return 0;
+    }
+}
 
-    if (t->model->queue == TIMED_LONGEST && far_x != far_y)
-        return far_x > far_y;
-    if (t->model->queue == TIMED_STEP && x->given.step != y->given.step)
-        return x->given.step < y->given.step;
-    if (x->asked != y->asked)
-        return x->asked < y->asked;
-    if (x->entry != y->entry)
-        return x->entry < y->entry;
-    uint32_t to_x = t->channel[hop_of(t, x, x->hop)].given.entry,
-             to_y = t->channel[hop_of(t, y, y->hop)].given.entry;
-    return to_x != to_y ? to_x < to_y : a < b;
+static struct asking asking_of(const struct timed *t, uint32_t message)
+{
+    const struct message *m = &t->message[message];
+
+    return (struct asking){urgency_of(t, m), m->asked, m->entry,
+                           t->channel[hop_of(t, m, m->hop)].given.entry, message};
+}
+
+/* Whether a takes what it waits for before b. */
+static bool is_before(const struct asking *a, const struct asking *b)
+{
+    if (a->urgency != b->urgency)
+        return a->urgency < b->urgency;
+    if (a->asked != b->asked)
+        return a->asked < b->asked;
+    if (a->entry != b->entry)
+        return a->entry < b->entry;
+    return a->to != b->to ? a->to < b->to : a->message < b->message;
 }
 
 static void note(struct timed *t, uint32_t channel)
@@ -259,22 +281,23 @@ static void ask(struct timed *t, uint32_t message, uint32_t hop, uint64_t now)
         t->no_memory = true;
         return;
     }
+    const struct asking asking = asking_of(t, message);
     size_t i = w->count++;
-    for (; i > 0 && is_before(t, message, w->at[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && is_before(&asking, &w->at[(i - 1) / 2]); i = (i - 1) / 2)
         w->at[i] = w->at[(i - 1) / 2];
-    w->at[i] = message;
+    w->at[i] = asking;
     note(t, channel);
 }
 
-static void remove_first(const struct timed *t, struct waiting *w)
+static void remove_first(struct waiting *w)
 {
-    uint32_t last = w->at[--w->count];
+    const struct asking last = w->at[--w->count];
     size_t i = 0;
 
     for (size_t child; (child = 2 * i + 1) < w->count; i = child) {
-        if (child + 1 < w->count && is_before(t, w->at[child + 1], w->at[child]))
+        if (child + 1 < w->count && is_before(&w->at[child + 1], &w->at[child]))
             child++;
-        if (!is_before(t, w->at[child], last))
+        if (!is_before(&w->at[child], &last))
             break;
         w->at[i] = w->at[child];
     }
@@ -520,14 +543,12 @@ static void handle(struct timed *t, struct event e, uint64_t now)
 
 /* ---- In order ------------------------------------------------------------------------------------ */
 
-/* qsort() has no argument for it. */
-static _Thread_local const struct timed *sorted;
-
 static int compare(const void *a, const void *b)
 {
-    uint32_t x = ((const struct candidate *)a)->message, y = ((const struct candidate *)b)->message;
+    const struct asking *x = &((const struct candidate *)a)->first,
+                        *y = &((const struct candidate *)b)->first;
 
-    return x == y ? 0 : is_before(sorted, x, y) ? -1 : 1;
+    return x->message == y->message ? 0 : is_before(x, y) ? -1 : 1;
 }
 
 /* The message that keeps another one from the channel that it waits for, or NONE. */
@@ -572,16 +593,16 @@ static struct timed_wait wait_of(const struct timed *t, uint32_t message)
 /* Takes note of the first message that has to wait, of those that wait for channels from `noted`. */
 static void note_first_wait(struct timed *t, const uint32_t *noted, size_t notes)
 {
-    uint32_t first = NONE;
+    const struct asking *first = NULL;
 
     for (size_t i = 0; i < notes; i++)
         for (unsigned kind = 0; kind < KINDS; kind++) {
             const struct waiting *w = &t->channel[noted[i]].waiting[kind];
-            if (w->count > 0 && (first == NONE || is_before(t, w->at[0], first)))
-                first = w->at[0];
+            if (w->count > 0 && (first == NULL || is_before(&w->at[0], first)))
+                first = &w->at[0];
         }
-    if (first != NONE)
-        t->report->first = wait_of(t, first);
+    if (first != NULL)
+        t->report->first = wait_of(t, first->message);
 }
 
 /* Lets messages take what is free, at one time. */
@@ -603,16 +624,15 @@ static void take_in_order(struct timed *t, uint64_t now)
     }
     const size_t notes = t->notes;
     t->notes = 0;
-    sorted = t;
     if (t->candidates > 1)
         qsort(t->candidate, t->candidates, sizeof *t->candidate, compare);
     for (size_t i = 0; i < t->candidates; i++) {
-        const uint32_t message = t->candidate[i].message;
+        const uint32_t message = t->candidate[i].first.message;
         struct channel *c = &t->channel[t->candidate[i].channel];
         const unsigned kind = kind_of(&t->message[message], t->message[message].hop);
         if (!is_free(t, c, kind))
             continue;
-        remove_first(t, &c->waiting[kind]);
+        remove_first(&c->waiting[kind]);
         take(t, message, now);
     }
     if (t->report->first.message == NONE)
