@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/lib/host/netlink.h"
+
 int state_file_descriptor(const char *path, int flags)
 {
     int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
@@ -65,6 +67,21 @@ static int get(const struct settings *s, const char *name, char value[VALUE_SIZE
     return 0;
 }
 
+/* Sleeps until nobody else has the kernel's lock of all interfaces, by a request that changes nothing. A write of forwarding
+ * or disable_ipv6 needs that lock, and does not sleep: the kernel repeats it until the lock is free. */
+static void await_interfaces(void)
+{
+    char buffer[NETLINK_REQUEST_SIZE];
+    struct nlmsghdr *request = netlink_begin(buffer, RTM_SETLINK, 0);
+    struct ifinfomsg *link = mnl_nlmsg_put_extra_header(request, sizeof *link);
+    struct netlink nl;
+
+    link->ifi_index = 1; /* lo */
+    if (netlink_open(&nl, NETLINK_ROUTE) == 0)
+        (void)netlink_do(&nl, request);
+    netlink_close(&nl);
+}
+
 static int put(const struct settings *s, const char *name, const char *value)
 {
     int fd = open_setting(s, name, O_WRONLY), before;
@@ -72,6 +89,7 @@ static int put(const struct settings *s, const char *name, const char *value)
 
     if (fd < 0)
         return -1;
+    await_interfaces();
     length = write(fd, value, strlen(value));
     before = errno;
     (void)close(fd);
