@@ -5,9 +5,9 @@
 
 #include "client/cli/algorithms/link_rates.h"
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/measuring/bench_runs.h"
 #include "client/cli/measuring/bench_texts.h"
 #include "client/cli/measuring/fit.h"
-#include "client/cli/measuring/sweep.h"
 #include "client/cli/schedule_files/python_algorithm.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -18,7 +18,7 @@
 #include "daemon/lib/schedule/detour/detour.h"
 
 /* A result of exchanges whose routes were found for different rates of links, or NULL. */
-static const json_t *rated_result(const struct sweep *s)
+static const json_t *rated_result(const struct bench_runs *s)
 {
     json_t *result;
     size_t i;
@@ -41,7 +41,7 @@ static double number_of(const json_t *result, const char *key)
 /* --- the page --- */
 
 /* Blocks that the busiest channel carries at least, one after another, on links of *link_mbit. */
-static double bound_blocks(const struct sweep *s, double *link_mbit)
+static double bound_blocks(const struct bench_runs *s, double *link_mbit)
 {
     const json_t *rated = rated_result(s);
 
@@ -55,7 +55,7 @@ static double bound_blocks(const struct sweep *s, double *link_mbit)
 
 /* Writes the page to a file ("-": standard output). Returns EXIT_DONE, or another exit code after printing the reason,
  * without a new file. */
-static int bench_page_write(const struct cli *cli, const char *file, const struct sweep *s)
+static int bench_page_write(const struct cli *cli, const char *file, const struct bench_runs *s)
 {
     static const char *const scripts[] = {web_texts_js, bench_js, NULL};
     char network[TORUS_TEXT_SIZE];
@@ -89,7 +89,7 @@ static double seconds_of(const json_t *result)
 }
 
 /* Returns the result with the shortest time for a size, or NULL if all have failed. */
-static json_t *best_of(const struct sweep *s, uint64_t size)
+static json_t *best_of(const struct bench_runs *s, uint64_t size)
 {
     json_t *result, *best = NULL;
     size_t i;
@@ -106,7 +106,7 @@ static json_t *best_of(const struct sweep *s, uint64_t size)
 
 /* Returns the times for a size by the names of algorithms, with a star after the shortest. NULL if no exchange of
  * this size was run. */
-static json_t *row_of(const struct sweep *s, uint64_t size)
+static json_t *row_of(const struct bench_runs *s, uint64_t size)
 {
     const json_t *best = best_of(s, size);
     json_t *row = NULL, *result;
@@ -130,7 +130,7 @@ static json_t *row_of(const struct sweep *s, uint64_t size)
 }
 
 /* Adds what no exchange of this size can beat, at the rates of links if these differ. */
-static void add_bounds(json_t *row, const struct sweep *s, uint64_t size)
+static void add_bounds(json_t *row, const struct bench_runs *s, uint64_t size)
 {
     const json_t *rated = rated_result(s);
 
@@ -147,7 +147,7 @@ static void add_bounds(json_t *row, const struct sweep *s, uint64_t size)
     }
 }
 
-static json_t *table_of(const struct sweep *s)
+static json_t *table_of(const struct bench_runs *s)
 {
     json_t *rows = json_array();
 
@@ -162,7 +162,7 @@ static json_t *table_of(const struct sweep *s)
     return rows;
 }
 
-static json_t *failures_of(const struct sweep *s)
+static json_t *failures_of(const struct bench_runs *s)
 {
     json_t *rows = json_array(), *result;
     size_t i;
@@ -180,7 +180,7 @@ static json_t *failures_of(const struct sweep *s)
 }
 
 /* Print the results. Return the exit code of printing; failed exchanges do not count. */
-static int bench_print_text(const struct cli *cli, const struct sweep *s)
+static int bench_print_text(const struct cli *cli, const struct bench_runs *s)
 {
     struct field fields[MOST_FIELDS] = {{"block", "block", FORMAT_BYTES}};
     const struct section sections[] = {
@@ -205,7 +205,7 @@ static int bench_print_text(const struct cli *cli, const struct sweep *s)
                               json_object_get(rated, "full_bits_per_second"));
         (void)link_rates_shorten(o);
     }
-    (void)sweep_set(o, s);
+    (void)bench_runs_set(o, s);
     (void)json_object_set_new(o, "times", json_string("medians; * marks the shortest"));
     (void)json_object_set_new(o, "table", table_of(s));
     (void)json_object_set_new(o, "failures", failures_of(s));
@@ -214,7 +214,7 @@ static int bench_print_text(const struct cli *cli, const struct sweep *s)
 
 /* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
-static int bench_print_csv(const struct sweep *s)
+static int bench_print_csv(const struct bench_runs *s)
 {
     static const char *const columns[] = {"block_bytes",    "algorithm",         "mode",
                                           "seconds",        "seconds_min",       "seconds_max",
@@ -240,7 +240,7 @@ static int bench_print_csv(const struct sweep *s)
     return EXIT_DONE;
 }
 
-static int bench_print_json(const struct cli *cli, const struct sweep *s)
+static int bench_print_json(const struct cli *cli, const struct bench_runs *s)
 {
     json_t *o = json_object();
 
@@ -250,7 +250,8 @@ static int bench_print_json(const struct cli *cli, const struct sweep *s)
             (void)json_object_set_new(best, "best", json_true());
     }
     return cli_print(
-        cli, json_checked(o, sweep_set(o, s) | json_object_set(o, "results", s->results)), NULL);
+        cli, json_checked(o, bench_runs_set(o, s) | json_object_set(o, "results", s->results)),
+        NULL);
 }
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
@@ -296,7 +297,7 @@ static const struct option options[] = {
 /* ---- The arguments --------------------------------------------------------------------------- */
 
 /* Adds every algorithm that accepts the torus and can run in the requested mode. */
-static int add_all(struct sweep *s, struct error *e)
+static int add_all(struct bench_runs *s, struct error *e)
 {
     bool all_port = s->mode == TORUS_MODE_STREAMING;
 
@@ -305,13 +306,13 @@ static int add_all(struct sweep *s, struct error *e)
         bool found = !torus_is_plain(&s->torus) && strcmp(a->name, FOUND_NAME) == 0;
         if (a->operation == OPERATION_EXCHANGE &&
             (found || algorithm_accepts(a, &s->torus, e) == 0) &&
-            (!all_port || a->port_model == PORT_MODEL_ALL) && sweep_add(s, a->name, e) != 0)
+            (!all_port || a->port_model == PORT_MODEL_ALL) && bench_runs_add(s, a->name, e) != 0)
             return -1;
     }
     return 0;
 }
 
-static int parse_algorithms(const char *text, const char *q, struct sweep *s, struct error *e)
+static int parse_algorithms(const char *text, const char *q, struct bench_runs *s, struct error *e)
 {
     char one[PATH_ROOM];
     bool spells = q == NULL;
@@ -332,13 +333,13 @@ static int parse_algorithms(const char *text, const char *q, struct sweep *s, st
         const struct algorithm *a = algorithm_find(name);
         if (a != NULL && a->operation != OPERATION_EXCHANGE)
             return error_set(e, ERROR_USAGE, "%s is not an algorithm for exchanges", a->name);
-        if (sweep_add(s, name, e) != 0)
+        if (bench_runs_add(s, name, e) != 0)
             return -1;
     }
     return spells ? 0 : error_set(e, ERROR_USAGE, "--q is for cccube, which is not in the list");
 }
 
-static size_t different_sizes(const struct sweep *s)
+static size_t different_sizes(const struct bench_runs *s)
 {
     size_t count = 0;
 
@@ -352,7 +353,7 @@ static size_t different_sizes(const struct sweep *s)
 }
 
 /* Checks and sets what --fit needs. */
-static int resolve_fit(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
+static int resolve_fit(struct bench_runs *s, const struct cli *cli, const struct bench_arguments *a)
 {
     if (a->csv)
         return cli_fail_usage(cli,
@@ -377,7 +378,7 @@ static int resolve_fit(struct sweep *s, const struct cli *cli, const struct benc
 
 /* Reads the arguments, as far as possible without the daemon. Returns EXIT_DONE, or another exit code after printing
  * the reason. */
-static int resolve(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
+static int resolve(struct bench_runs *s, const struct cli *cli, const struct bench_arguments *a)
 {
     struct error e;
 
@@ -387,7 +388,7 @@ static int resolve(struct sweep *s, const struct cli *cli, const struct bench_ar
     if (parse_sizes(a->sizes != NULL ? a->sizes
                     : a->fit         ? FIT_SIZES
                                      : DEFAULT_SIZES,
-                    s->size, SWEEP_MOST_SIZES, &s->sizes, &e) != 0)
+                    s->size, BENCH_MOST_SIZES, &s->sizes, &e) != 0)
         return cli_fail_usage(cli, "--sizes: %s", e.text);
     if (READ_OPTION(&e, "--repeat", a->repeat, parse_repeat, &s->repeat) != 0 ||
         READ_OPTION(&e, "--mode", a->mode, parse_mode, &s->mode) != 0 ||
@@ -403,13 +404,13 @@ static int resolve(struct sweep *s, const struct cli *cli, const struct bench_ar
 
 /* Schedules from files. */
 struct files {
-    struct schedule_file file[SWEEP_MOST_ALGORITHMS];
+    struct schedule_file file[BENCH_MOST_ALGORITHMS];
     size_t count;
 };
 
 /* Adds the schedules of a list; of a list of algorithms only those in Python. */
-static int add_schedules(const char *text, bool only_python, struct sweep *s, struct files *files,
-                         struct error *e)
+static int add_schedules(const char *text, bool only_python, struct bench_runs *s,
+                         struct files *files, struct error *e)
 {
     char path[PATH_ROOM];
 
@@ -418,28 +419,28 @@ static int add_schedules(const char *text, bool only_python, struct sweep *s, st
             return -1;
         if (only_python && !python_algorithm_is_name(path))
             continue;
-        if (files->count == SWEEP_MOST_ALGORITHMS)
-            return error_set(e, ERROR_USAGE, "more than %d schedules", (int)SWEEP_MOST_ALGORITHMS);
+        if (files->count == BENCH_MOST_ALGORITHMS)
+            return error_set(e, ERROR_USAGE, "more than %d schedules", (int)BENCH_MOST_ALGORITHMS);
         struct schedule_file *file = &files->file[files->count];
         if (schedule_file_read(file, path, &s->torus, e) != 0)
             return -1;
         files->count++;
         if (imported_algorithm(file->imported)->operation != OPERATION_EXCHANGE)
             return error_set(e, ERROR_USAGE, "%s is not a schedule for exchanges", path);
-        if (sweep_add_schedule(s, file, e) != 0)
+        if (bench_runs_add_schedule(s, file, e) != 0)
             return -1;
     }
     return 0;
 }
 
 /* Adds the algorithms to run if the user names none. */
-static int add_default(struct sweep *s, const struct bench_arguments *a, struct error *e)
+static int add_default(struct bench_runs *s, const struct bench_arguments *a, struct error *e)
 {
     return a->fit && a->algorithms == NULL ? fit_add_neighbours(s, e) : add_all(s, e);
 }
 
 /* Asks the daemon for the torus, and finds the algorithms to run on it. */
-static int find_torus(struct sweep *s, struct cli *cli, const struct bench_arguments *a,
+static int find_torus(struct bench_runs *s, struct cli *cli, const struct bench_arguments *a,
                       struct files *files)
 {
     bool all = a->algorithms != NULL ? strcmp(a->algorithms, "all") == 0 : a->schedules == NULL;
@@ -466,42 +467,42 @@ static int find_torus(struct sweep *s, struct cli *cli, const struct bench_argum
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-/* Runs the sweep and prints its results. */
-static int sweep(struct sweep *swept, struct cli *cli, const struct bench_arguments *a)
+/* Makes all runs and prints their results. */
+static int run_and_print(struct bench_runs *runs, struct cli *cli, const struct bench_arguments *a)
 {
     struct error e;
 
-    if (sweep_run(swept, cli, &e) != 0)
+    if (bench_run_all(runs, cli, &e) != 0)
         return cli_fail(cli, &e);
     bool only_page = a->html != NULL && strcmp(a->html, "-") == 0;
     int code = only_page   ? EXIT_DONE
-               : a->fit    ? fit_print(cli, swept)
-               : cli->json ? bench_print_json(cli, swept)
-               : a->csv    ? bench_print_csv(swept)
-                           : bench_print_text(cli, swept);
+               : a->fit    ? fit_print(cli, runs)
+               : cli->json ? bench_print_json(cli, runs)
+               : a->csv    ? bench_print_csv(runs)
+                           : bench_print_text(cli, runs);
     if (a->html != NULL && code == EXIT_DONE)
-        code = bench_page_write(cli, a->html, swept);
-    if (swept->stopped)
-        (void)fprintf(stderr, "torusctl: interrupted after %zu of %zu runs\n", swept->runs,
-                      swept->all_runs);
-    if (swept->failed > 0)
-        (void)fprintf(stderr, "torusctl: %zu of %zu measurements failed\n", swept->failed,
-                      json_array_size(swept->results));
-    json_decref(swept->results);
-    return code == EXIT_DONE && (swept->failed > 0 || swept->stopped) ? EXIT_FAILED : code;
+        code = bench_page_write(cli, a->html, runs);
+    if (runs->stopped)
+        (void)fprintf(stderr, "torusctl: interrupted after %zu of %zu runs\n", runs->runs,
+                      runs->all_runs);
+    if (runs->failed > 0)
+        (void)fprintf(stderr, "torusctl: %zu of %zu measurements failed\n", runs->failed,
+                      json_array_size(runs->results));
+    json_decref(runs->results);
+    return code == EXIT_DONE && (runs->failed > 0 || runs->stopped) ? EXIT_FAILED : code;
 }
 
 static int run(struct cli *cli, const void *arguments)
 {
     const struct bench_arguments *a = arguments;
     struct files files = {.count = 0};
-    struct sweep s = {0};
+    struct bench_runs s = {0};
     int code = resolve(&s, cli, a);
 
     if (code == EXIT_DONE)
         code = find_torus(&s, cli, a, &files);
     if (code == EXIT_DONE)
-        code = sweep(&s, cli, a);
+        code = run_and_print(&s, cli, a);
     for (size_t i = 0; i < files.count; i++)
         schedule_file_free(&files.file[i]);
     return code;

@@ -140,7 +140,7 @@ int fit_model(const struct fit_point *points, size_t count, struct fit *fit, str
 #define GOOD_MEDIAN 0.05 /* a fit needs no remark if its median residual is up to this, */
 #define GOOD_WORST 0.15  /* and its worst residual up to this */
 
-/* An algorithm of the sweep, with its counts and its points in report.point[]. */
+/* An algorithm of the runs, with its counts and its points in report.point[]. */
 struct fitted {
     const char *name;
     double startups, blocks, hops;
@@ -149,11 +149,11 @@ struct fitted {
 
 struct report {
     const struct cli *cli;
-    const struct sweep *sweep;
+    const struct bench_runs *runs;
     struct fit_point *point;
     uint64_t *size; /* of each point */
     size_t points;
-    struct fitted fitted[SWEEP_MOST_ALGORITHMS];
+    struct fitted fitted[BENCH_MOST_ALGORITHMS];
     json_t *fits, *rows, *remarks;
     bool failed; /* out of memory */
 };
@@ -186,7 +186,7 @@ static int find_counts(const struct torus *t, const char *name, const struct sch
     return 0;
 }
 
-int fit_add_neighbours(struct sweep *s, struct error *e)
+int fit_add_neighbours(struct bench_runs *s, struct error *e)
 {
     struct fitted f;
 
@@ -198,7 +198,7 @@ int fit_add_neighbours(struct sweep *s, struct error *e)
             find_counts(&s->torus, a->name, NULL, &f, NULL) != 0 || f.hops > f.startups ||
             f.blocks > LONGEST * torus_bound_all_port(&s->torus))
             continue;
-        if (sweep_add(s, a->name, e) != 0)
+        if (bench_runs_add(s, a->name, e) != 0)
             return -1;
     }
     if (s->algorithms == 0)
@@ -217,7 +217,7 @@ static void add_points(struct report *r, struct fitted *f)
     size_t i;
 
     f->first = r->points;
-    json_array_foreach(r->sweep->results, i, result)
+    json_array_foreach(r->runs->results, i, result)
     {
         const char *name = json_string_value(json_object_get(result, "algorithm"));
         uint64_t size = (uint64_t)json_integer_value(json_object_get(result, "block_bytes"));
@@ -248,7 +248,7 @@ static void add_row(struct report *r, const struct fitted *f, const struct fit *
 }
 
 /* Returns the fitted rate as a part of the rate of the links, or null if that is unknown. */
-static json_t *rate_share(const struct sweep *s, const struct fit *fit)
+static json_t *rate_share(const struct bench_runs *s, const struct fit *fit)
 {
     return s->link_mbit > 0 ? json_number(8 / (s->link_mbit * 1e6) / fit->tw.value) : json_null();
 }
@@ -269,7 +269,7 @@ static void add_fit(struct report *r, const struct fitted *f, const struct fit *
            json_object_set_new(o, "ts_interval", interval(&fit->ts)) |
            json_object_set_new(o, "tw_seconds", json_number(fit->tw.value)) |
            json_object_set_new(o, "tw_interval", interval(&fit->tw)) |
-           json_object_set_new(o, "rate_share", rate_share(r->sweep, fit)) |
+           json_object_set_new(o, "rate_share", rate_share(r->runs, fit)) |
            json_object_set_new(o, "r2", json_number(fit->r2)) |
            json_object_set_new(o, "residual_median", json_number(fit->median)) |
            json_object_set_new(o, "residual_worst", json_number(fit->worst)) |
@@ -335,8 +335,8 @@ static void remark_too_fast(struct report *r, const struct fitted *f)
     size_t count = 0;
 
     for (size_t i = f->first; i < f->first + f->count; i++)
-        if (r->sweep->link_mbit > 0 &&
-            r->point[i].seconds < r->point[i].bytes * 8 / (r->sweep->link_mbit * 1e6)) {
+        if (r->runs->link_mbit > 0 &&
+            r->point[i].seconds < r->point[i].bytes * 8 / (r->runs->link_mbit * 1e6)) {
             largest = r->size[i] > largest ? r->size[i] : largest;
             count++;
         }
@@ -357,7 +357,7 @@ static const char *failure_of(const struct report *r, const char *name)
     json_t *result, *error;
     size_t i;
 
-    json_array_foreach(r->sweep->results, i, result)
+    json_array_foreach(r->runs->results, i, result)
     {
         error = json_object_get(result, "error");
         if (error != NULL &&
@@ -369,7 +369,7 @@ static const char *failure_of(const struct report *r, const char *name)
 
 static void fit_one(struct report *r, size_t index)
 {
-    const char *name = r->sweep->algorithm[index];
+    const char *name = r->runs->algorithm[index];
     struct fitted *f = &r->fitted[index];
     const char *failure = failure_of(r, name);
     struct fit fit;
@@ -377,7 +377,7 @@ static void fit_one(struct report *r, size_t index)
 
     if (failure != NULL)
         remark(r, "%s: failed: %s", name, failure);
-    if (find_counts(&r->sweep->torus, name, r->sweep->schedule[index], f, &e) == 0)
+    if (find_counts(&r->runs->torus, name, r->runs->schedule[index], f, &e) == 0)
         add_points(r, f);
     if (f->count == 0 && failure != NULL)
         return;
@@ -413,9 +413,9 @@ static json_t *left_out(void)
 
 static json_t *value_of(struct report *r)
 {
-    const struct sweep *s = r->sweep;
+    const struct bench_runs *s = r->runs;
     json_t *o = json_object();
-    int bad = sweep_set(o, s) |
+    int bad = bench_runs_set(o, s) |
               json_object_set_new(o, "model",
                                   json_string("time = startups x ts + blocks on the critical path "
                                               "x bytes of a block x tw")) |
@@ -483,7 +483,7 @@ static void set_shown(json_t *fits)
 
 static int fit_all(struct report *r, struct error *e)
 {
-    const struct sweep *s = r->sweep;
+    const struct bench_runs *s = r->runs;
     struct fit fit;
 
     for (size_t k = 0; k < s->algorithms; k++)
@@ -496,12 +496,12 @@ static int fit_all(struct report *r, struct error *e)
     return 0;
 }
 
-int fit_print(const struct cli *cli, const struct sweep *s)
+int fit_print(const struct cli *cli, const struct bench_runs *s)
 {
     size_t most = json_array_size(s->results) + 1;
     struct report r = {
         .cli = cli,
-        .sweep = s,
+        .runs = s,
         .point = calloc(most, sizeof *r.point),
         .size = calloc(most, sizeof *r.size),
         .fits = json_array(),

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "client/cli/measuring/sweep.h"
+#include "client/cli/measuring/bench_runs.h"
 #include "proto/error.h"
 
 #define FIT_LEAST_POINTS 3 /* two determine ts and tw; only more show how well they fit */
@@ -48,8 +48,8 @@ double fit_residual(const struct fit *fit, const struct fit_point *point);
 
 /* Adds all algorithms whose messages only go to neighbours, because the model has no time for hops, and that are not
  * far slower than the lower bound. Returns 0, or -1 with *e (ERROR_REFUSED) if no such algorithm accepts the torus. */
-int fit_add_neighbours(struct sweep *s, struct error *e);
+int fit_add_neighbours(struct bench_runs *s, struct error *e);
 
-/* Fits the model to the results of the sweep, for each algorithm and for all together, and prints the fits. Returns
+/* Fits the model to the results of the runs, for each algorithm and for all together, and prints the fits. Returns
  * the exit code: EXIT_FAILED, after printing the reason, if nothing could be fitted. */
-int fit_print(const struct cli *cli, const struct sweep *s);
+int fit_print(const struct cli *cli, const struct bench_runs *s);

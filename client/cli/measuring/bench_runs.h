@@ -1,4 +1,4 @@
-/* A sweep over block sizes and algorithms on a running torus. In each pass there is one run of exchanges back to back
+/* Runs of block sizes and algorithms on a torus of daemons. In each pass there is one run of exchanges back to back
  * for each size and algorithm. */
 #pragma once
 
@@ -6,17 +6,17 @@
 #include "client/cli/terminal/cli.h"
 #include "daemon/lib/schedule/torus.h"
 
-#define SWEEP_MOST_SIZES 64
-#define SWEEP_MOST_ALGORITHMS                                                                      \
+#define BENCH_MOST_SIZES 64
+#define BENCH_MOST_ALGORITHMS                                                                      \
     (MOST_FIELDS - 4) /* each is a column of a table, with other columns */
 
-struct sweep {
+struct bench_runs {
     /* What to run: */
-    const char *algorithm[SWEEP_MOST_ALGORITHMS]; /* names */
+    const char *algorithm[BENCH_MOST_ALGORITHMS]; /* names */
     const struct schedule_file
-        *schedule[SWEEP_MOST_ALGORITHMS]; /* the file of a schedule, or NULL */
+        *schedule[BENCH_MOST_ALGORITHMS]; /* the file of a schedule, or NULL */
     size_t algorithms;
-    uint64_t size[SWEEP_MOST_SIZES];
+    uint64_t size[BENCH_MOST_SIZES];
     size_t sizes;
     uint32_t repeat;
     /* Number of passes over all sizes and algorithms; slow runs then have fewer exchanges. 0: one pass with all. */
@@ -37,15 +37,16 @@ struct sweep {
 };
 
 /* Adds an algorithm by its name, which must stay valid. Returns 0, or -1 with *e (_USAGE). */
-int sweep_add(struct sweep *s, const char *name, struct error *e);
+int bench_runs_add(struct bench_runs *s, const char *name, struct error *e);
 
 /* Adds a schedule from a file, which must stay valid. Returns 0, or -1 with *e (_USAGE). */
-int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct error *e);
+int bench_runs_add_schedule(struct bench_runs *s, const struct schedule_file *file,
+                            struct error *e);
 
 /* Adds what was run: "dims", "node_count", "link_mbit", "repeat" and "complete". Returns 0, or another value if memory is
  * short. */
-int sweep_set(json_t *o, const struct sweep *s);
+int bench_runs_set(json_t *o, const struct bench_runs *s);
 
-/* Runs the sweep. Returns 0 with s->results, which the caller frees, also if runs fail or the user interrupts; or -1
+/* Makes all runs. Returns 0 with s->results, which the caller frees, also if runs fail or the user interrupts; or -1
  * with *e. */
-int sweep_run(struct sweep *s, struct cli *cli, struct error *e);
+int bench_run_all(struct bench_runs *s, struct cli *cli, struct error *e);

@@ -1,4 +1,4 @@
-#include "client/cli/measuring/sweep.h"
+#include "client/cli/measuring/bench_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,34 +14,34 @@
 
 #define PASS_SECONDS 3.0 /* limit for one algorithm at one size in one pass */
 
-/* A sweep under way. */
+/* Runs under way. */
 struct running {
-    struct sweep *sweep;
+    struct bench_runs *runs;
     struct cli *cli;
     struct progress progress;
     char now[96]; /* title of the progress: the run under way */
 };
 
-int sweep_add(struct sweep *s, const char *name, struct error *e)
+int bench_runs_add(struct bench_runs *s, const char *name, struct error *e)
 {
     for (size_t i = 0; i < s->algorithms; i++)
         if (strcmp(s->algorithm[i], name) == 0)
             return error_set(e, ERROR_USAGE, "%s is given twice", name);
-    if (s->algorithms == SWEEP_MOST_ALGORITHMS)
-        return error_set(e, ERROR_USAGE, "more than %d algorithms", (int)SWEEP_MOST_ALGORITHMS);
+    if (s->algorithms == BENCH_MOST_ALGORITHMS)
+        return error_set(e, ERROR_USAGE, "more than %d algorithms", (int)BENCH_MOST_ALGORITHMS);
     s->algorithm[s->algorithms++] = name;
     return 0;
 }
 
-int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct error *e)
+int bench_runs_add_schedule(struct bench_runs *s, const struct schedule_file *file, struct error *e)
 {
-    if (sweep_add(s, imported_algorithm(file->imported)->name, e) != 0)
+    if (bench_runs_add(s, imported_algorithm(file->imported)->name, e) != 0)
         return -1;
     s->schedule[s->algorithms - 1] = file;
     return 0;
 }
 
-static uint32_t sweep_passes(const struct sweep *s)
+static uint32_t bench_runs_passes(const struct bench_runs *s)
 {
     return s->passes > 0 ? s->passes : 1;
 }
@@ -55,7 +55,7 @@ static json_t *failure(const struct torus_error *e)
 }
 
 /* Returns the result of earlier passes, or NULL. */
-static json_t *find_result(const struct sweep *s, uint64_t size, const char *name)
+static json_t *find_result(const struct bench_runs *s, uint64_t size, const char *name)
 {
     json_t *o;
     size_t i;
@@ -116,7 +116,7 @@ static int add_pass(json_t *o, const json_t *another)
 }
 
 /* Stores the result of a run, or adds it to that of earlier passes. Takes ownership of `o`. */
-static int keep_result(struct sweep *s, json_t *o, uint64_t size, const char *name)
+static int keep_result(struct bench_runs *s, json_t *o, uint64_t size, const char *name)
 {
     json_t *before = find_result(s, size, name);
     int r;
@@ -129,7 +129,7 @@ static int keep_result(struct sweep *s, json_t *o, uint64_t size, const char *na
 }
 
 /* Adds the result of a run, or the error if `result` is NULL. Returns 0, or -1 with *e. */
-static int add_result(struct sweep *s, uint64_t size, const char *name,
+static int add_result(struct bench_runs *s, uint64_t size, const char *name,
                       const struct torus_result *result, double took,
                       const struct torus_error *failed, struct error *e)
 {
@@ -189,7 +189,7 @@ static bool has_daemon(struct running *run)
 
 /* Returns the number of exchanges of a run. If there are several passes, it is limited to the number that fits into
  * PASS_SECONDS, by the time of an earlier pass or a smaller block. */
-static uint32_t affordable_repeat(const struct sweep *s, uint64_t size, const char *name)
+static uint32_t affordable_repeat(const struct bench_runs *s, uint64_t size, const char *name)
 {
     double longest = 0;
     size_t i;
@@ -214,7 +214,7 @@ static uint32_t affordable_repeat(const struct sweep *s, uint64_t size, const ch
 
 static int run_one(struct running *run, uint64_t size, size_t index, struct error *e)
 {
-    struct sweep *s = run->sweep;
+    struct bench_runs *s = run->runs;
     const struct schedule_file *file = s->schedule[index];
     const char *name = s->algorithm[index];
     char digest[TORUS_DIGEST_SIZE];
@@ -263,19 +263,19 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     return r;
 }
 
-int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
+int bench_run_all(struct bench_runs *s, struct cli *cli, struct error *e)
 {
-    struct running run = {.sweep = s, .cli = cli};
+    struct running run = {.runs = s, .cli = cli};
     int r = 0;
 
-    s->all_runs = sweep_passes(s) * s->sizes * s->algorithms;
+    s->all_runs = bench_runs_passes(s) * s->sizes * s->algorithms;
     s->results = json_array();
     if (s->results == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory");
     progress_begin(&run.progress);
     run.progress.title = run.now;
     interrupt_arm(cli->client);
-    for (uint32_t pass = 0; pass < sweep_passes(s); pass++)
+    for (uint32_t pass = 0; pass < bench_runs_passes(s); pass++)
         for (size_t i = 0; i < s->sizes; i++)
             for (size_t k = 0; k < s->algorithms && r == 0 && !s->stopped; k++)
                 r = run_one(&run, s->size[i], k, e);
@@ -286,7 +286,7 @@ int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
     return r;
 }
 
-int sweep_set(json_t *o, const struct sweep *s)
+int bench_runs_set(json_t *o, const struct bench_runs *s)
 {
     return json_set_torus(o, &s->torus) |
            json_object_set_new(o, "node_count", json_integer(s->torus.nodes)) |
