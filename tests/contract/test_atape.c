@@ -84,6 +84,7 @@ static bool has_row(uint32_t n, const uint32_t *square, const uint32_t *row)
 static void check_entries(unsigned m, const uint32_t *products, const uint32_t *iterated,
                           bool as_permuted)
 {
+    const struct multistage net = {MULTISTAGE_BANYAN, 2, m};
     uint32_t n = 1u << m;
 
     for (uint32_t i = 0; i < n; i++)
@@ -93,9 +94,8 @@ static void check_entries(unsigned m, const uint32_t *products, const uint32_t *
             assert_int_equal(latin_row(iterated[j], entry), i);
             if (!as_permuted)
                 continue;
-            assert_int_equal(entry, banyan_entry(MULTISTAGE_BANYAN, m, BANYAN_ITERATED, i, j));
-            assert_int_equal(products[i * n + j],
-                             banyan_entry(MULTISTAGE_BANYAN, m, BANYAN_PRODUCTS, i, j));
+            assert_int_equal(entry, banyan_entry(&net, BANYAN_ITERATED, i, j));
+            assert_int_equal(products[i * n + j], banyan_entry(&net, BANYAN_PRODUCTS, i, j));
         }
 }
 

@@ -628,6 +628,84 @@ TEST(tori_and_meshes)
     }
 }
 
+/* ---- Rings: client/doc/open-questions.md ----------------------------------------------------- */
+
+/* The place of a number on a ring of n nodes, as in_cube() has it. */
+static uint32_t place_on_ring(uint32_t n, uint32_t number)
+{
+    uint32_t quarter = n / 4;
+    return (number & 2 * quarter) != 0 ? number ^ quarter : number;
+}
+
+/* If every quarter of a ring's nodes begins one numbering, moved along, all channels carry the same: what they do on
+ * average. One numbering alone loads some channels more. */
+TEST(moved_numberings_share_evenly)
+{
+    for (uint32_t n = 4; n <= 64; n *= 2) {
+        uint32_t load[64][2] = {{0}}, most = 0;
+        for (uint32_t moved = 0; moved < n / 4; moved++) {
+            for (uint32_t number = 0; number < n; number++)
+                for (uint32_t bit = 1; bit < n; bit *= 2) {
+                    uint32_t from = (place_on_ring(n, number) + moved) % n;
+                    uint32_t to = (place_on_ring(n, number ^ bit) + moved) % n;
+                    bool back = (to + n - from) % n > n / 2;
+                    for (; from != to; from = (from + (back ? n - 1 : 1)) % n)
+                        load[from][back]++;
+                }
+            for (uint32_t i = 0; i < n && moved == 0; i++)
+                most = load[i][0] > most ? load[i][0] : most;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            for (unsigned back = 0; back < 2; back++)
+                assert_int_equal(load[i][back], n * (3 * n - 4) / 32);
+        assert_int_equal(most, n == 4 ? 1 : n == 8 ? 3 : most);
+        assert_true(n == 4 || most * (n / 4) > load[0][0]);
+    }
+}
+
+/* The hops of the edges of a 3-cube whose node i is at place[i] of a ring of 8. */
+static uint32_t hops_of_cube(const uint32_t *place)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < 8; i++)
+        for (uint32_t bit = 1; bit < 8; bit *= 2) {
+            uint32_t forth = (place[i ^ bit] + 8 - place[i]) % 8;
+            sum += forth < 8 - forth ? forth : 8 - forth;
+        }
+    return sum / 2;
+}
+
+/* The fewest hops of all numberings that begin like this. */
+static uint32_t fewest_hops(uint32_t *place, uint32_t placed)
+{
+    uint32_t best = UINT32_MAX;
+
+    if (placed == 8)
+        return hops_of_cube(place);
+    for (uint32_t at = 1; at < 8; at++) {
+        bool taken = false;
+        for (uint32_t i = 1; i < placed; i++)
+            taken = taken || place[i] == at;
+        if (taken)
+            continue;
+        place[placed] = at;
+        uint32_t hops = fewest_hops(place, placed + 1);
+        best = hops < best ? hops : best;
+    }
+    return best;
+}
+
+TEST(no_numbering_of_8_has_fewer_hops)
+{
+    uint32_t place[8] = {0}, ours[8];
+
+    for (uint32_t i = 0; i < 8; i++)
+        ours[i] = place_on_ring(8, i);
+    assert_int_equal(hops_of_cube(ours), 20);
+    assert_int_equal(fewest_hops(place, 1), 20);
+}
+
 TEST(port_names)
 {
     static const char *const unknown[] = {"cccube-k0",    "cccube-k9",  "cccube-k",    "cccube-k2-",

@@ -93,6 +93,11 @@ COUNTS = [
     # HalfRing: n^2/8 or (n^2 - 1)/8 blocks; DimRotation: N/n times as many. Start-ups: the diameter.
     ('halfring.py', '8', 4, 8), ('halfring.py', '9', 4, 10), ('halfring.py', '4x4', 4, 8),
     ('halfring.py', '5x5', 4, 15), ('halfring.py', '4x4x4', 6, 32),
+    # A cube: k + q - 1 stages; one block on each channel in each, if q is N/n. Those of cccube if all sizes are 2.
+    ('cube.py:q=4', 'complete:4 x complete:4', 5, 5), ('cube.py:q=9', 'complete:3 x complete:3 x complete:3', 11, 11),
+    ('cube.py:q=3', 'complete:3 x complete:3 x complete:3', 5, 5 * 3), ('cube.py', 'complete:3 x complete:4', 2, 4 + 3),
+    ('cube.py:q=4', 'complete:2 x complete:2 x complete:2', 6, 6),
+    ('cube.py:q=2', 'complete:4 x complete:2 x complete:4', 4, 4 + 8 + 8 + 4),
 ]
 
 
@@ -102,6 +107,29 @@ def test_its_counts_are_those_of_the_paper(rival, dims, startups, blocks):
     plan = planned(dims, rival)
     assert (plan['startups'], plan['transmission'], plan['contended_steps']) == (startups, blocks, 0)
     assert plan['port_model_kept']
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize('sizes,packets', [((4, 4), 4), ((3, 3, 3), 3), ((3, 3, 3), 9), ((2, 3, 6), 6), ((6, 4, 2), 4),
+                                           ((3, 4), 1)])
+def test_packets_of_a_cube_are_even(sizes, packets):
+    """Theorem 4 of client/doc/open-questions.md: packet p passes dimension i in stage i + p, with as many blocks on each
+    channel."""
+    dims, nodes, carried = ' x '.join(f'complete:{size}' for size in sizes), math.prod(sizes), Counter()
+    assert all(nodes // packets % size == 0 for size in sizes)
+    for route in routes(dims, f'cube.py:q={packets}'):
+        here, packet = route['src'], {step - dim for step, dim, *_ in route['legs']}
+        assert len(packet) == 1 and packet <= set(range(packets))
+        for step, dim, direction, hops in route['legs']:
+            there = end_of(dims, here, dim, direction, hops)
+            carried[step, here, there] += 1
+            here = there
+        assert here == route['dst']
+    for size, dim in zip(sizes, range(len(sizes))):
+        for stage in range(dim, dim + packets):
+            blocks = [count for (step, here, there), count in carried.items() if step == stage and dim == [
+                a != b for a, b in zip(rivals.places(sizes)[here], rivals.places(sizes)[there])].index(True)]
+            assert blocks == [nodes // packets // size] * (nodes * (size - 1))
 
 
 @pytest.mark.plain

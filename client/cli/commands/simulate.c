@@ -30,6 +30,7 @@ struct simulate_arguments {
     const char *algorithm;
     const char *import;
     const char *q;
+    const char *radix;
     const char *square;
     bool rows;
     struct machine_arguments machine;
@@ -83,11 +84,14 @@ static const struct option options[] = {
     {"--network", "NETWORK", offsetof(struct simulate_arguments, network),
      "run an exchange on a product such as 'complete:4 x complete:3'"},
     {"--banyan", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_BANYAN]),
-     "run an exchange on a banyan network of N = 1, 2, 4 ... 1024 inputs"},
+     "run an exchange on a banyan network of N inputs, a power of two up to\n"
+     "1024 (with --radix R: of R)"},
     {"--omega", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_OMEGA]),
      "run an exchange on an omega network"},
     {"--baseline", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_BASELINE]),
      "run an exchange on a baseline network"},
+    {"--radix", "R", offsetof(struct simulate_arguments, radix),
+     "with --banyan, --omega and --baseline: switches of R x R (default: 2)"},
     {"--square", "NAME", offsetof(struct simulate_arguments, square),
      "with --banyan, --omega and --baseline: iterated, products or shift\n"
      "(default: iterated)"},
@@ -160,58 +164,62 @@ static int simulate_product(const struct cli *cli, const struct simulate_argumen
 /* ---- Banyan, omega and baseline networks ----------------------------------------------------- */
 
 static const struct section banyan_sections[] = {
-    RECORD(NULL, FIELD("inputs"), FIELD("stages"), FIELD("square"),
+    RECORD(NULL, FIELD("inputs"), FIELD("radix"), FIELD("stages"), FIELD("square"),
            FIELD("messages delivered", "delivered"), FIELD("conflicts"), FIELD("steps"),
            FIELD("whole stages", "whole_stages")),
     TABLE("rows", FIELD("row"), FIELD("stages", "settings"),
           FIELD("outputs of inputs 0, 1, ...", "outputs")),
 };
 
-static json_t *row_value(enum multistage network, unsigned m, enum banyan_square s, uint32_t row)
+static json_t *row_value(const struct multistage *net, enum banyan_square s, uint32_t row)
 {
     char settings[BANYAN_RUN_MOST_STAGES + 1];
     json_t *outputs = json_array();
     int r = 0;
 
-    for (uint32_t input = 0; input < 1u << m; input++)
-        r |= json_array_append_new(outputs, json_integer(banyan_entry(network, m, s, row, input)));
+    for (uint32_t input = 0; input < multistage_inputs(net); input++)
+        r |= json_array_append_new(outputs, json_integer(banyan_entry(net, s, row, input)));
     if (r != 0) {
         json_decref(outputs);
         return NULL;
     }
     return json_pack("{s:i, s:s, s:o}", "row", (int)row, "settings",
-                     banyan_row_settings(network, m, s, row, settings), "outputs", outputs);
+                     banyan_row_settings(net, s, row, settings), "outputs", outputs);
 }
 
-static json_t *banyan_value(enum multistage network, unsigned m, enum banyan_square s,
+static json_t *banyan_value(const struct multistage *net, enum banyan_square s,
                             const struct banyan_report *report, bool rows)
 {
-    json_t *o =
-        json_pack("{s:s, s:i, s:i, s:s, s:o, s:i, s:i, s:b}", "simulated", multistage_name(network),
-                  "inputs", 1 << m, "stages", (int)m, "square", banyan_square_name(s), "delivered",
-                  json_count(report->delivered), "conflicts", 0, "steps", (int)report->ticks,
-                  "whole_stages", report->whole_stages);
+    const uint32_t n = multistage_inputs(net);
+    json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:i, s:i, s:b}", "simulated",
+                          multistage_name(net->kind), "inputs", (int)n, "radix", (int)net->radix,
+                          "stages", (int)net->stages, "square", banyan_square_name(s), "delivered",
+                          json_count(report->delivered), "conflicts", 0, "steps",
+                          (int)report->ticks, "whole_stages", report->whole_stages);
     json_t *list = json_array();
     int r = 0;
 
-    for (uint32_t row = 0; rows && row < 1u << m; row++)
-        r |= json_array_append_new(list, row_value(network, m, s, row));
+    for (uint32_t row = 0; rows && row < n; row++)
+        r |= json_array_append_new(list, row_value(net, s, row));
     if (rows)
         r |= json_object_set(o, "rows", list);
     json_decref(list);
     return json_checked(o, r);
 }
 
-static int parse_stages(const char *text, unsigned *m, struct error *e)
+/* Sets the stages of a network with this number of inputs. */
+static int parse_inputs(const char *text, struct multistage *net, struct error *e)
 {
     uint32_t n;
 
-    if (parse_number(text, 1u << BANYAN_RUN_MOST_STAGES, &n, e) != 0)
+    if (parse_number(text, BANYAN_RUN_MOST_INPUTS, &n, e) != 0)
         return -1;
-    for (*m = 0; *m <= BANYAN_RUN_MOST_STAGES; ++*m)
-        if (1u << *m == n)
-            return 0;
-    return error_set(e, ERROR_USAGE, "%u is not a power of two", n);
+    for (net->stages = 0; multistage_inputs(net) < n;)
+        net->stages++;
+    if (multistage_inputs(net) == n)
+        return 0;
+    return error_set(e, ERROR_USAGE, "%u is not a power of %s", n,
+                     net->radix == 2 ? "two" : "the radix");
 }
 
 static int parse_square(const char *name, enum banyan_square *s, struct error *e)
@@ -224,26 +232,30 @@ static int parse_square(const char *name, enum banyan_square *s, struct error *e
 }
 
 static int simulate_banyan(const struct cli *cli, const struct simulate_arguments *a,
-                           enum multistage network)
+                           enum multistage_kind kind)
 {
-    const char *name = multistage_name(network);
+    const char *name = multistage_name(kind);
+    struct multistage net = {.kind = kind, .radix = 2};
     enum banyan_square square = BANYAN_ITERATED;
     struct banyan_report report;
     struct error e;
-    unsigned m;
 
     if (a->algorithm != NULL)
         return cli_fail_usage(cli,
                               "--algorithm: omit it with --%s; --square chooses the order of the "
                               "messages",
                               name);
-    if (parse_stages(a->stages[network], &m, &e) != 0)
+    if (READ_OPTION(&e, "--radix", a->radix, parse_number, BANYAN_RUN_MOST_INPUTS, &net.radix) != 0)
+        return cli_fail(cli, &e);
+    if (net.radix < 2)
+        return cli_fail_usage(cli, "--radix %u: give 2 or more", net.radix);
+    if (parse_inputs(a->stages[kind], &net, &e) != 0)
         return cli_fail_usage(cli, "--%s: %s", name, e.text);
     if (a->square != NULL && parse_square(a->square, &square, &e) != 0)
         return cli_fail_usage(cli, "--square: %s", e.text);
-    if (banyan_run(network, m, square, &report, &e) != 0)
+    if (banyan_run(&net, square, &report, &e) != 0)
         return cli_fail(cli, &e);
-    return cli_print(cli, banyan_value(network, m, square, &report, a->rows),
+    return cli_print(cli, banyan_value(&net, square, &report, a->rows),
                      &(struct view){banyan_sections, 2});
 }
 
@@ -634,10 +646,10 @@ static int run(struct cli *cli, const void *arguments)
     const struct simulate_arguments *a = arguments;
     const bool on_links = a->dims != NULL || a->import != NULL;
     int given = (a->network != NULL) + on_links;
-    enum multistage kind = MULTISTAGE_BANYAN;
+    enum multistage_kind kind = MULTISTAGE_BANYAN;
     bool multistage = false;
 
-    for (enum multistage k = MULTISTAGE_BANYAN; k < MULTISTAGE_KINDS; k++) {
+    for (enum multistage_kind k = MULTISTAGE_BANYAN; k < MULTISTAGE_KINDS; k++) {
         if (a->stages[k] == NULL)
             continue;
         kind = k;
@@ -649,8 +661,9 @@ static int run(struct cli *cli, const void *arguments)
                               "%s: give --dims DIMS, --import FILE, --network NETWORK, --banyan N, "
                               "--omega N or --baseline N",
                               given == 0 ? "nothing to simulate" : "one thing at a time");
-    if (!multistage && (a->square != NULL || a->rows))
-        return cli_fail_usage(cli, "--square and --rows are for --banyan, --omega and --baseline");
+    if (!multistage && (a->radix != NULL || a->square != NULL || a->rows))
+        return cli_fail_usage(
+            cli, "--radix, --square and --rows are for --banyan, --omega and --baseline");
     if (!on_links && a->q != NULL)
         return cli_fail_usage(cli, "--q is for --dims");
     if (!on_links && link_arguments_given(&a->links))
@@ -674,7 +687,8 @@ const struct command command_simulate = {
              "       [--tw US] [--block-size SIZE] [--switch PLACE] [--rate LIST]\n"
              "       [--link-rate LIST] [--rates FILE] [--json]\n"
              "       --network NETWORK [--algorithm a1|a2] [--json]\n"
-             "       --banyan N|--omega N|--baseline N [--square NAME] [--rows] [--json]",
+             "       --banyan N|--omega N|--baseline N [--radix R] [--square NAME] [--rows]\n"
+             "       [--json]",
     .options = options,
     .arguments_size = sizeof(struct simulate_arguments),
     .run = run,

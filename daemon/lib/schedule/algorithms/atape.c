@@ -32,18 +32,6 @@ uint32_t banyan_straight(unsigned m, uint32_t input)
     return line;
 }
 
-/* The bit of the output's number that a stage decides. What a stage leaves in bit 0 the next link
- * swaps to bit stage+1, where it stays; what the last stage leaves in bit 0 is bit 0. */
-static unsigned decides(unsigned m, unsigned stage)
-{
-    return (stage + 1) % m;
-}
-
-uint32_t banyan_switch(unsigned m, unsigned stage, uint32_t line, uint32_t output)
-{
-    return (line & ~1u) | (output >> decides(m, stage) & 1);
-}
-
 /* ATAPE: a direct exchange in the order of a Latin square. Yang and Wang, All-to-All Communication,
  * "All-to-All Personalized Exchange Algorithm".
  *

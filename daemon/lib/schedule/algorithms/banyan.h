@@ -28,7 +28,3 @@ uint32_t banyan_link(unsigned stage, uint32_t line);
 
 /* The output that `input` reaches if all switches pass straight on: the first row of the square. */
 uint32_t banyan_straight(unsigned m, uint32_t input);
-
-/* Self-routing: the line on which stage `stage` puts out a message that came in on `line`. The
- * switch looks at one bit of the number of the message's output. */
-uint32_t banyan_switch(unsigned m, unsigned stage, uint32_t line, uint32_t output);
