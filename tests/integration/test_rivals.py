@@ -133,6 +133,14 @@ def test_packets_of_a_cube_are_even(sizes, packets):
 
 
 @pytest.mark.plain
+@pytest.mark.parametrize('segments,blocks,busiest', [(1, 101, 96), (2, 84.5, 80)])
+def test_a_cube_on_rings(segments, blocks, busiest):
+    """Several numberings share the load of the channels evenly."""
+    plan = planned('8x8', f'cube.py:q=32:segments={segments}')
+    assert (plan['startups'], plan['transmission'], plan['busiest']) == (37, blocks, busiest)
+
+
+@pytest.mark.plain
 @pytest.mark.parametrize('rival,dims,parts', [('swing.py', '16', 2), ('swing.py', '8x8', 4), ('bine.py', '16', 1)])
 def test_an_allgather_of_an_allreduce(rival, dims, parts):
     """log2 N steps; a node sends N - 1 blocks in all; the distances of a ring are 1, 1, 3, 5, 11 from the last step."""
@@ -168,7 +176,7 @@ def crossings(dims, rival):
 
 
 RUNS = [('4x4', 'suh-shin'), ('4x4', 'traeff.py'), ('4x4', 'halfring.py'), ('4x4', 'swing.py'),
-        ('8', 'bruck.py:radix=3'), ('8', 'bine.py')]
+        ('8', 'bruck.py:radix=3'), ('8', 'bine.py'), ('4x4', 'cube.py:q=4')]
 
 
 @pytest.mark.parametrize('dims,rival', RUNS, ids=['-'.join(run) for run in RUNS])
