@@ -139,7 +139,7 @@ enum top_key top_terminal_key(bool *resized)
             return TOP_KEY_NONE;
         if (code == KEY_RESIZE)
             *resized = true;
-        if (code == REDRAW)
+        if (code == KEY_RESIZE || code == REDRAW) /* the terminal may have moved its lines */
             (void)clearok(stdscr, TRUE);
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
             if (keys[i].code == code)
