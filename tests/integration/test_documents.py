@@ -282,6 +282,7 @@ for folder in /etc /srv /run /usr/local /var/lib; do
     mkdir -p $0$folder/upper $0$folder/work
     mount -t overlay -o lowerdir=$folder,upperdir=$0$folder/upper,workdir=$0$folder/work overlay $folder
 done
+rm -rf /var/lib/torusd
 cmake --install $1 --prefix /usr/local >/dev/null
 export PATH=/usr/local/sbin:/usr/local/bin:$PATH
 ldconfig

@@ -37,9 +37,10 @@ def read(request, tmp_path):
     def refused(file):
         done = run(*READERS[request.param](file), cwd=tmp_path)
         assert done.returncode in (1, 2), done
-        assert done.stderr.startswith(f'{READERS[request.param](file)[0]}: {file}'), done.stderr
+        said = re.sub(r'\A\S+: waiting for data from .*\n', '', done.stderr)  # on a busy machine
+        assert said.startswith(f'{READERS[request.param](file)[0]}: {file}'), said
         assert not (tmp_path / 'out').exists()
-        return done.stderr, request.param.partition(',')[0]
+        return said, request.param.partition(',')[0]
     return refused
 
 

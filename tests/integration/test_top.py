@@ -60,11 +60,12 @@ class Screen:
         return wait_for(lambda: re.search(pattern, self.text(), re.M), 30, lambda: f'no {pattern} in:\n{self.text()}')
 
     def wait_lines(self, count):
-        """Waits until the line of keys is at the bottom of that many lines."""
-        def bottom():
+        """Waits until the view fills that many lines. When its terminal shrinks, tmux first scrolls the old view."""
+        def is_filled():
             lines = self.text().split('\n')
-            return len(lines) > count - 1 and lines[count - 1].startswith('arrows: choose')
-        wait_for(bottom, 30, self.text)
+            return (len(lines) > count - 1 and lines[0].startswith('4x4 ') and
+                    lines[count - 1].startswith('arrows: choose'))
+        wait_for(is_filled, 30, self.text)
 
 
 def test_keys(torus):
