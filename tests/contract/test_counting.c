@@ -72,7 +72,7 @@ TEST(short_ways_count_the_same)
         by_lines += a->by_lines;
         by_rule += a->messages != NULL;
     }
-    assert_int_equal(by_lines, 5);
+    assert_int_equal(by_lines, 6);
     assert_int_equal(by_rule, 5);
 }
 

@@ -284,11 +284,27 @@ TEST(plans_of_one_port)
 {
     static const struct {
         const char *algorithm, *torus;
-    } cases[] = {{"ar1", "1"},         {"ar1", "2"},         {"ar1", "7"},
-                 {"ar1", "1x12"},      {"at2-1port", "1x9"}, {"at2-1port", "2x3"},
-                 {"at2-1port", "7x5"}, {"at2-1port", "8x8"}, {"pt", "2x2x2x2"},
-                 {"pt", "3x2x4x2"},    {"pt", "12x8"},       {"mt", "3x4x5"},
-                 {"mt", "6x6x6"},      {"mt", "2x3x3x2"},    {"mt", "4x4x4x4"}};
+    } cases[] = {{"ar1", "1"},
+                 {"ar1", "2"},
+                 {"ar1", "7"},
+                 {"ar1", "1x12"},
+                 {"at2-1port", "1x9"},
+                 {"at2-1port", "2x3"},
+                 {"at2-1port", "7x5"},
+                 {"at2-1port", "8x8"},
+                 {"pt", "2x2x2x2"},
+                 {"pt", "3x2x4x2"},
+                 {"pt", "12x8"},
+                 {"mt", "3x4x5"},
+                 {"mt", "6x6x6"},
+                 {"mt", "2x3x3x2"},
+                 {"mt", "4x4x4x4"},
+                 {"dim-1port", "1x11"},
+                 {"dim-1port", "5x3"},
+                 {"dim-1port", "10x3m"},
+                 {"lanes-1port", "6x10"},
+                 {"lanes-1port", "6mx6"},
+                 {"lanes-1port", "3x6x3"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_plans(cases[i].torus, algorithm_find(cases[i].algorithm));
@@ -307,9 +323,9 @@ TEST(plans_of_direct)
 TEST(plans_of_any_dimensions)
 {
     static const char *const algorithms[] = {
-        "a2",       "a3",      "cccube",      "cccube-q4", "atape",  "stream",
-        "tree",     "pair",    "pair-s2",     "pair-s4",   "dim",    "dim-s2",
-        "dim-tree", "squares", "tseng-gupta", "suh-shin",  "orders", "halves"};
+        "a2",          "a3",       "cccube",  "cccube-q4", "atape",  "stream",   "tree",
+        "pair",        "pair-s2",  "pair-s4", "dim",       "dim-s2", "dim-tree", "squares",
+        "tseng-gupta", "suh-shin", "orders",  "halves",    "dim-k2", "dim-k3"};
     static const char *const tori[] = {"1",    "2",       "8",     "5m",    "4x4",   "4mx4m",
                                        "5x5",  "8x8",     "8mx8m", "2x8m",  "3x4x5", "2x4x2",
                                        "6x6m", "2x2x2x2", "16x4",  "4x16m", "16m",   "4mx4x4m"};

@@ -65,6 +65,18 @@ def test_pattern(shared, dims, algorithm):
         check_result(result, dims, algorithm, size, rounds=None if algorithm in ('tree', 'orders') else 1)
 
 
+def test_k_ports(shared):
+    """Algorithms that use some of the ports are not in the list of all."""
+    torus = shared('4x4')
+    for algorithm in 'dim-k2', 'dim-k4':
+        check_result(torus.exchange(algorithm, 3000), '4x4', algorithm, 3000)
+    in_thirds = torus.exchange('dim-k3', 3000)  # its cost is no exact number
+    assert in_thirds['verified'] == 'every byte' and in_thirds['startups'] == 8
+    refused = torus.ctl(0, '--json', 'exchange', '--algorithm', 'dim-k5', '--block-size', '1')
+    assert_refused(refused, 'refused')
+    assert 'takes tori whose nodes have at least 5 ports, not 4x4' in refused.stderr
+
+
 @pytest.mark.parametrize('dims,block,special', [
     ('1x6', 300001, {'tree': 20001}), pytest.param('5x3', 300001, {'tree': 20001}, marks=pytest.mark.slow),
     # the same rounds, by more nodes

@@ -69,11 +69,14 @@ const char *algorithm_ports_name(const struct algorithm *a)
     return names[a->ports - 2];
 }
 
-/* The larger of the all-port bound and the time in which a node receives all blocks by this many ports. */
-static double bound_of_ports(const struct torus *t, unsigned ports)
+/* The larger of the all-port bound and the time in which nodes receive all blocks by their ports: by single hops also
+ * those that they pass on. */
+static double bound_of_ports(const struct torus *t, const struct algorithm *a)
 {
-    double links = torus_bound_all_port(t), node = (t->nodes - 1.0) / ports;
-    return links > node ? links : node;
+    const struct product p = product_of_torus(t);
+    const double blocks = a->single_hops ? product_average_status(&p) : t->nodes - 1.0;
+    const double links = torus_bound_all_port(t), nodes = blocks / a->ports;
+    return links > nodes ? links : nodes;
 }
 
 const char *schedule_operation_name(enum schedule_operation operation)
@@ -106,7 +109,7 @@ double algorithm_bound(const struct algorithm *a, const struct torus *t)
     if (a->methods != NULL && a->methods->bound != NULL)
         return a->methods->bound(a);
     if (a->port_model == PORT_MODEL_ALL)
-        return a->ports == 0 ? torus_bound_all_port(t) : bound_of_ports(t, a->ports);
+        return a->ports == 0 ? torus_bound_all_port(t) : bound_of_ports(t, a);
     if (!a->single_hops)
         return torus_bound_one_port(t);
     struct product p = product_of_torus(t);
@@ -119,7 +122,10 @@ const char *algorithm_bound_name(const struct algorithm *a)
         return "all-to-all broadcast, all-port";
     if (a->methods != NULL && a->methods->bound_name != NULL)
         return a->methods->bound_name(a);
+    static const char *const single[] = {
+        "2-port, single hops", "3-port, single hops", "4-port, single hops", "5-port, single hops",
+        "6-port, single hops", "7-port, single hops", "8-port, single hops"};
     if (a->port_model == PORT_MODEL_ALL)
-        return algorithm_ports_name(a);
+        return a->single_hops ? single[a->ports - 2] : algorithm_ports_name(a);
     return a->single_hops ? "one-port, single hops" : "one-port, cut-through";
 }

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/algorithms/rotation.h"
 
@@ -58,6 +60,79 @@ DIM(dim, "dim", 1, "",
     "sum of N/n_i * floor(n_i^2/4)/2 (n_i even, N/n_i odd: + n_i/4; mesh: N*(n_i-1)/2)")
 DIM(dim_s2, "dim-s2", 2, ", in halves",
     "several equal sizes: half of sum of N/n_i * floor(n_i^2/4)/2 (mesh: N*(n_i-1)/2)")
+
+/* dim-k2 to dim-k8: the same with at most k ports of a node at a time, on tori. The 2d directions of d dimensions are in a
+ * circle: + and - of the first one, + and - of the second, and so on. In turn t of 2d, part a of a block moves in
+ * direction a + t, if that is its way, and otherwise waits. There are k parts for the k directions of a turn, and all are
+ * halves, for the two ways to the exact opposite. So every part is once in every direction.
+ *
+ * If all sizes are equal, no exchange with single hops and k ports takes fewer blocks, for any k
+ * (client/doc/exchange-with-few-ports.md). For k = 1 this would be A2, whose blocks need no parts. */
+
+static int dim_ports_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+{
+    unsigned ports = 2 * rotation_of(t).count;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        if (t->size[i] > 1 && !t->wrap[i])
+            ports = 0;
+    return a->ports <= ports ? 0 : algorithm_refuse(a, t, e);
+}
+
+static uint32_t dim_ports_route(const struct algorithm *a, const struct torus *t, uint32_t source,
+                                uint32_t destination, uint32_t segment, struct leg *legs)
+{
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+    const struct rotation order = rotation_of(t);
+    const unsigned ways = 2 * order.count;
+    uint32_t begin = 0, count = 0;
+
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    for (unsigned turn = 0; turn < ways; turn++) {
+        const unsigned way = (segment % a->ports + turn) % ways, dim = order.dim[way / 2];
+        int direction = segment < a->ports ? 1 : -1; /* to the exact opposite */
+        uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction), steps = 0;
+        if (direction != (way % 2 == 0 ? 1 : -1))
+            hops = 0;
+        for (uint32_t hop = 0; hop < hops; hop++)
+            legs[count++] = (struct leg){.step = begin + hop,
+                                         .hops = 1,
+                                         .dim = (uint8_t)dim,
+                                         .direction = (int8_t)direction};
+        for (unsigned part = 0; part < a->ports; part++) {
+            const uint32_t path = torus_longest_path(t, order.dim[(part + turn) % ways / 2]);
+            steps = path > steps ? path : steps;
+        }
+        begin += steps;
+    }
+    return count;
+}
+
+static const struct algorithm_methods dim_ports_methods = {.accepts = dim_ports_accepts,
+                                                           .route = dim_ports_route};
+
+#define DIM_PORTS(k)                                                                               \
+    {                                                                                              \
+        .methods = &dim_ports_methods, .name = "dim-k" #k,                                         \
+        .summary = "parts of a block in " #k " of the directions at a time, in turn",              \
+        .accepts_text = "tori whose nodes have at least " #k " ports",                             \
+        .startups = "d equal sizes n: 2d * floor(n/2)",                                            \
+        .transmission = "d equal sizes n: d * N/n * floor(n^2/4)/" #k, .source = "this project",   \
+        .port_model = PORT_MODEL_ALL, .ports = (k), .segments = 2 * (k), .single_hops = true,      \
+        .only_by_name = true, .max_legs = torus_diameter, .period = torus_full_period,             \
+    }
+
+static const struct algorithm dim_ports[] = {DIM_PORTS(2), DIM_PORTS(3), DIM_PORTS(4), DIM_PORTS(5),
+                                             DIM_PORTS(6), DIM_PORTS(7), DIM_PORTS(8)};
+
+const struct algorithm *dim_with_ports(const char *name)
+{
+    for (size_t i = 0; i < sizeof dim_ports / sizeof dim_ports[0]; i++)
+        if (strcmp(dim_ports[i].name, name) == 0)
+            return &dim_ports[i];
+    return NULL;
+}
 
 /* Odd-even neighbour exchange, dimension after dimension, in n/2 rounds on a ring of n. In round q,
  * the node at coordinate x swaps with its + neighbour if x + q is even, otherwise with its -

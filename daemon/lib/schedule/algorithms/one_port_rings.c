@@ -2,12 +2,8 @@
 #include "daemon/lib/schedule/algorithms/rings.h"
 #include "daemon/lib/schedule/bits.h"
 
-/* Writes the legs from ring node `from` to ring node `to`. The last swap is in step `last`, at the
- * earliest the last of the ring's own ring_one_port_steps(): rings of different lengths that work
- * side by side have it in the same step. Returns how many legs: at most ring_one_port_steps(), 0 if
- * the nodes are the same. */
-static uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to,
-                                    uint32_t last, struct leg *legs)
+uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to, uint32_t last,
+                             struct leg *legs)
 {
     uint32_t n = ring->nodes;
     uint32_t offset = (to + n - from) % n;

@@ -53,7 +53,8 @@ const struct algorithm *algorithm_find(const char *name)
     for (size_t i = 0; i < ROWS; i++)
         if (strcmp(algorithm_at(i)->name, name) == 0)
             return algorithm_at(i);
-    return family_member(name);
+    const struct algorithm *found = dim_with_ports(name);
+    return found != NULL ? found : family_member(name);
 }
 
 const char *algorithm_names(void)

@@ -41,6 +41,8 @@
     ROW(pair_s4, "pair-s4")                                                                        \
     ROW(dim, "dim")                                                                                \
     ROW(dim_s2, "dim-s2")                                                                          \
+    ROW(dim_1port, "dim-1port")                                                                    \
+    ROW(lanes_1port, "lanes-1port")                                                                \
     ROW(dim_tree, "dim-tree")                                                                      \
     ROW(direct, "direct")                                                                          \
     ROW(tseng_gupta, "tseng-gupta")                                                                \
@@ -57,6 +59,9 @@ ALGORITHMS(ALGORITHM_DECLARE, ALGORITHM_NOTHING)
 #undef ALGORITHM_DECLARE
 #undef ALGORITHM_NOTHING
 
+/* Finds dim-k2 to dim-k8 (dim.c), which are not in the registry; NULL for other names. */
+const struct algorithm *dim_with_ports(const char *name);
+
 /* The costs of A3 (a3.c) according to its paper, corollary 3. */
 
 /* Steps, and blocks on the busiest channel summed over the steps. A3 must accept the torus. */
@@ -71,8 +76,8 @@ uint64_t a3_transmission(const struct torus *t);
 const struct algorithm *even_algorithm(const struct torus *t);
 
 /* The algorithms in a fixed order, the first at index 0; NULL for any other index. They are never
- * freed. algorithm_find() returns the algorithm with this name, or NULL; it also knows members of
- * families that are not in the registry, such as cccube-q5, and makes them (family.h). */
+ * freed. algorithm_find() returns the algorithm with this name, or NULL; it also knows dim-k3 and
+ * others that are not in the registry, and members of families, such as cccube-q5, which it makes (family.h). */
 const struct algorithm *algorithm_at(size_t index);
 size_t algorithm_count(void);
 const struct algorithm *algorithm_find(const char *name);

@@ -61,6 +61,13 @@ static inline uint32_t ring_one_port_steps(uint32_t nodes)
     return nodes == 2 ? 1 : (nodes + 3) / 4 + 1;
 }
 
+/* Writes the legs from ring node `from` to ring node `to`. The last swap is in step `last`, at the
+ * earliest the last of the ring's own ring_one_port_steps(): rings of different lengths that work
+ * side by side have it in the same step. Returns how many legs: at most ring_one_port_steps(), 0 if
+ * the nodes are the same. */
+uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to, uint32_t last,
+                             struct leg *legs);
+
 /* Complete exchange on a one-port line of k nodes, for the submeshes of `mt`. A leg over the whole
  * line joins its ends to a ring, along which the blocks move from node to node.
  *

@@ -32,7 +32,8 @@ static void print_header(FILE *out, const struct torus *t, const struct algorith
                          const uint32_t *period)
 {
     begin_header(out, t, a->imported != NULL ? imported_name(a->imported) : a->name, a->operation,
-                 a->single_hops ? "one-port, single hops" : port_model_name(a->port_model),
+                 a->single_hops && a->port_model == PORT_MODEL_ONE ? "one-port, single hops"
+                                                                   : port_model_name(a->port_model),
                  a->streaming, a->segments);
     if (period != NULL) {
         (void)fputs(",\"period\":[", out);
