@@ -34,6 +34,7 @@
 #define COPY_BY_MINOR 6u      /* algorithms in requests for copies */
 #define RATES_MINOR 6u        /* `rates` in floods, `filler` in heartbeats, `rates` in prepares */
 #define MEMBERS_MINOR 7u      /* `members` in specs, `channel` in calls: groups of some nodes */
+#define LONG_BODY_MINOR 7u    /* bodies of more than FRAME_SHORT_BODY bytes */
 
 /* The version of control.proto.in, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */
@@ -41,7 +42,8 @@
 #define CONTROL_OLDEST 1u
 
 #define FRAME_PREFIX_SIZE 8u
-#define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on frames up to this length */
+#define FRAME_MAX_BODY (272u * 1024u)       /* a relay can pass on frames up to this length */
+#define FRAME_SHORT_BODY (64u * 1024u)      /* longer ones are sent on fast links only */
 #define FRAME_MAX_HEAD (4u * 1024u * 1024u) /* a report of every node of a large torus fits */
 #define FRAME_MAX_REPLY                                                                            \
     (16u * 1024u * 1024u)                 /* to a client: holds the times of 1000000 repetitions */

@@ -138,7 +138,7 @@ struct node *node_open(const char *dims, uint32_t rank, uint64_t block)
     static const struct source_ops source_ops = {.size = source_size, .read = source_read};
     static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
     static struct node node; /* large */
-    const struct router_handler handler = {&node, on_frame, on_next, on_topology, NULL};
+    const struct router_handler handler = {&node, on_frame, on_next, NULL, on_topology, NULL};
 
     memset(&node, 0, sizeof node);
     fixture_open(&node.f, dims, rank, &handler);

@@ -32,6 +32,7 @@ struct slab *slab_get(struct slab_pool *pool)
             return NULL;
         slab->pool = pool;
         slab->release = NULL;
+        slab->in_pipe = false;
     }
     slab->next = NULL;
     slab->references = 1;
@@ -49,6 +50,7 @@ struct slab *slab_without_pool(size_t size, void (*release)(void *context), void
     slab->pool = NULL;
     slab->next = NULL;
     slab->release = release;
+    slab->in_pipe = false;
     slab->context = context;
     slab->references = 1;
     return slab;

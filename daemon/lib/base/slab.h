@@ -16,6 +16,9 @@ struct slab {
     void (*release)(void *context); /* of a lone slab */
     void *context;
     uint32_t references;
+    /* The bytes are not in memory, but in a pipe (daemon/torusd/net/pipes.h). Addresses in the slab only tell
+     * their order, in which they leave once. */
+    bool in_pipe;
     /* bytes that extent_keep() has copied, so that they do not keep the slab */
     uint32_t copied_out;
     uint8_t data[SLAB_SIZE];

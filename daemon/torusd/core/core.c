@@ -37,6 +37,11 @@ static struct outgoing *on_next(void *context, unsigned port)
     return exchanges_next(((struct core *)context)->exchanges, port);
 }
 
+static int on_passes(void *context, unsigned port, const struct peer_message *message)
+{
+    return exchanges_passes(((struct core *)context)->exchanges, port, message);
+}
+
 static void on_topology(void *context)
 {
     struct core *core = context;
@@ -89,7 +94,8 @@ static void set_rates_of_all(struct core *core, double link_mbit)
 struct core *core_new(const struct core_setup *setup, struct error *e)
 {
     struct core *core = calloc(1, sizeof *core);
-    const struct router_handler handler = {core, on_frame, on_next, on_topology, on_confirmed};
+    const struct router_handler handler = {core,      on_frame,    on_next,
+                                           on_passes, on_topology, on_confirmed};
 
     (void)error_set(e, ERROR_MEMORY, "out of memory for the node");
     if (core == NULL || (core->shares = shares_new()) == NULL) {

@@ -98,6 +98,8 @@ struct engine_ops {
     int (*clear)(struct engine *engine, unsigned port, const struct peer_clear *clear,
                  struct error *e);
     struct outgoing *(*next)(struct engine *engine, unsigned port);
+    /* NULL, or as engine_passes(). */
+    int (*passes)(struct engine *engine, unsigned port, const struct peer_message *message);
     void (*wake)(struct engine *engine);
     /* NULL, or takes the messages of a session that are not data. */
     int (*message)(struct engine *engine, unsigned port, const struct peer_message *message,
@@ -170,6 +172,14 @@ static inline int engine_frame(struct engine *engine, unsigned port,
                                uint32_t body_length, struct error *e)
 {
     return engine->ops->frame(engine, port, message, body, body_length, e);
+}
+
+/* Returns this node's port by which all of the body of a data frame leaves; -1: another part of it stays here, leaves
+ * by other ports, or has to be read. Such a body may come in a slab whose bytes are in a pipe. */
+static inline int engine_passes(struct engine *engine, unsigned port,
+                                const struct peer_message *message)
+{
+    return engine->ops->passes != NULL ? engine->ops->passes(engine, port, message) : -1;
 }
 
 /* One-port: takes a clear, by which the end of a leg says that it is ready. The leg starts here, or the

@@ -253,7 +253,7 @@ static int stepped_frame(struct engine *engine, unsigned port, const struct peer
 
 #define BLOCKS_A_FRAME 512u /* most that begin in a frame: bounds the head */
 /* Pieces with digests that end in a frame: one of them may have begun before it. */
-#define DIGESTS_A_FRAME (FRAME_MAX_BODY / PIECE_DIGEST_LEAST + 1u)
+#define DIGESTS_A_FRAME (FRAME_SHORT_BODY / PIECE_DIGEST_LEAST + 1u)
 #define NONE UINT32_MAX
 
 /* Returns how many bytes of a block leave in this round. */

@@ -353,6 +353,22 @@ static int streaming_frame(struct engine *engine, unsigned port, const struct pe
     return 0;
 }
 
+/* engine_ops.passes */
+static int streaming_passes(struct engine *engine, unsigned port,
+                            const struct peer_message *message)
+{
+    const struct streaming *s = streaming_of(engine);
+    const struct peer_streamed_data *data = &message->streamed_data;
+
+    if (message->kind != PEER_STREAMED_DATA || data->n_pieces != 1 || s->base.set.gather ||
+        s->buffer.room > 0 || data->pieces[0] >= s->passages->arrivals[port])
+        return -1;
+    const uint8_t out = s->passages->passage[s->passages->arrival[port][data->pieces[0]]].out;
+    if (out == PASSAGE_HERE || engine_has_lost(engine, out))
+        return -1;
+    return (int)engine_port(engine, out);
+}
+
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
 
 /* Removes a piece from its queue, in which it is the first one of its urgency. */
@@ -407,7 +423,7 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
     struct streaming_flow *flow = &r->flow[index];
     bool own = p->in == PASSAGE_HERE;
     uint32_t there = (own ? flow->length : flow->arrived) - flow->sent;
-    uint32_t most = frame_buffer_fits(frame, s->fill, there);
+    uint32_t most = frame_buffer_fits(frame, s->fill[p->out], there);
     uint32_t moved = most > 0 ? move_piece_bytes(s, r, index, most, frame) : 0;
 
     flow->sent += moved;
@@ -440,7 +456,7 @@ static void fill_streaming_frame(struct streaming *s, struct streaming_round *r,
     bool more = true;
 
     filling->pieces = filling->sizes = filling->digests = 0;
-    while (more && frame->body_length < s->fill && filling->pieces < PIECES_A_FRAME &&
+    while (more && frame->body_length < s->fill[port] && filling->pieces < PIECES_A_FRAME &&
            frame->body.count < OUTGOING_MAX_EXTENTS && s->base.failure.code == ERROR_NONE) {
         uint32_t index = queues_peek(&r->queues, port);
         more = index != QUEUES_NONE && add_leaving_piece(s, r, index, frame, filling);
@@ -517,7 +533,15 @@ static void streaming_wake(struct engine *engine)
 #define FILL_MOST (60u * 1024u)
 #define FILLS_A_CHANNEL 64u /* this many frames per channel and round keep relays busy */
 
-_Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY,
+/* Long frames make a relay cheaper, since most of a long body stays in the kernel (net/pipes.h). On a slow link, what is
+ * urgent would wait for them. */
+#define FILL_LONG (256u * 1024u)
+#define LONGS_A_CHANNEL 32u
+#define FAST_KBIT 2000000u
+
+_Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_MOST) <= FRAME_SHORT_BODY,
+               "all versions take these frames");
+_Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_LONG) <= FRAME_MAX_BODY,
                "the longest frame can be relayed");
 
 static void streaming_admit(struct engine *engine, uint64_t number)
@@ -558,19 +582,45 @@ static void streaming_free(struct engine *engine)
     free(s);
 }
 
-/* Returns up to how many bytes frames are filled: few compared with what a channel carries in a round, so
- * that relays can start early; but at most as many as a frame may have. */
-static uint32_t choose_frame_fill(const struct streaming *s)
+/* Whether pieces that leave here are relayed by other nodes. */
+static bool are_relayed(const struct streaming *s)
+{
+    for (uint32_t i = 0; i < s->passages->count; i++)
+        if (s->passages->passage[i].out != PASSAGE_HERE && s->passages->passage[i].ahead > 1)
+            return true;
+    return false;
+}
+
+/* Whether frames that leave by a port may be long. */
+static bool takes_long_frames(const struct streaming *s, unsigned port)
+{
+    const struct router *r = s->base.set.router;
+    struct port_rates rates;
+
+    if (s->base.set.gather || router_least_minor(r) < LONG_BODY_MINOR)
+        return false;
+    router_port_rates(r, engine_port(&s->base, port), &rates);
+    const uint32_t kbit = rates.planned > 0 ? rates.planned : rates.observed;
+    return kbit == 0 || kbit >= FAST_KBIT;
+}
+
+/* Sets up to how many bytes frames are filled: few compared with what a channel carries in a round, so that
+ * relays can start early; but at most as many as a frame may have. */
+static void choose_frame_fill(struct streaming *s)
 {
     const struct engine_setup *set = &s->base.set;
+    const uint32_t least = s->passages->source != TORUS_NO_NODE ? FILL_LEAST_OF_ONE : FILL_LEAST;
     uint64_t most = 0;
 
     for (unsigned port = 0; port < s->ports; port++)
         if (s->passages->departures[port] > most)
             most = s->passages->departures[port];
-    uint32_t least = s->passages->source != TORUS_NO_NODE ? FILL_LEAST_OF_ONE : FILL_LEAST;
-    most = most * (set->round_bytes / set->segments + 1) / FILLS_A_CHANNEL;
-    return most < least ? least : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
+    most *= set->round_bytes / set->segments + 1;
+    const bool is_long = most / LONGS_A_CHANNEL >= FILL_LONG && are_relayed(s);
+    most /= FILLS_A_CHANNEL;
+    const uint32_t fill = most < least ? least : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
+    for (unsigned port = 0; port < s->ports; port++)
+        s->fill[port] = is_long && takes_long_frames(s, port) ? FILL_LONG : fill;
 }
 
 static const struct engine_ops streaming_ops = {
@@ -579,6 +629,7 @@ static const struct engine_ops streaming_ops = {
     .frame = streaming_frame,
     .clear = streaming_clear,
     .next = streaming_next,
+    .passes = streaming_passes,
     .wake = streaming_wake,
     .describe = streaming_describe,
     .arrived = streaming_arrived,
@@ -597,7 +648,7 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         s->ports = torus_ports(engine_torus(setup));
         s->cut = engine_cut(setup, STREAMING_LEAST_PIECE);
         frame_buffer_init(&s->buffer, &s->base, cut_longest(&s->cut));
-        s->fill = choose_frame_fill(s);
+        choose_frame_fill(s);
         if (setup->digests)
             s->verified_end = calloc(engine_torus(setup)->nodes, sizeof *s->verified_end);
         if ((s->verified_end != NULL || !setup->digests) &&

@@ -38,7 +38,7 @@ struct streaming {
     struct cut cut;
     struct frame_buffer buffer;
     unsigned ports;
-    uint32_t fill; /* bytes a frame is filled up to */
+    uint32_t fill[TORUS_MAX_PORTS]; /* by port: bytes a frame is filled up to */
     struct round_window window;
     uint64_t *verified_end; /* with digests: by origin, where the last verified piece ends */
 };

@@ -298,3 +298,13 @@ int exchanges_frame(struct exchanges *exchanges, unsigned port, const struct pee
         return 0;
     return take_data(x, port, message, body, body_length, e);
 }
+
+int exchanges_passes(struct exchanges *exchanges, unsigned port, const struct peer_message *message)
+{
+    struct engine_data data;
+    struct attempt *x = engine_data(message, &data) ? attempt_find(exchanges, data.exchange) : NULL;
+
+    if (x == NULL || (x->fault.lost & 1u << port) != 0 || !expects_data(x, message))
+        return -1;
+    return engine_passes(x->local.engine, port, message);
+}

@@ -59,10 +59,13 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
 /* Ends all exchanges on this node without telling other nodes: the caller takes their links down. */
 void exchanges_free(struct exchanges *exchanges);
 
-/* The next three functions are for the router's handler. Handles a frame from the neighbour at this port. Returns
+/* The next four functions are for the router's handler. Handles a frame from the neighbour at this port. Returns
  * 0, or -1 with *e if the neighbour is to blame. */
 int exchanges_frame(struct exchanges *exchanges, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e);
+/* As router_handler.passes. */
+int exchanges_passes(struct exchanges *exchanges, unsigned port,
+                     const struct peer_message *message);
 /* Returns the next frame of data to send through this port, or NULL. */
 struct outgoing *exchanges_next(struct exchanges *exchanges, unsigned port);
 /* Checks all jobs and attempts because links went down or came up. */

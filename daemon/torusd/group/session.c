@@ -568,6 +568,21 @@ static int session_frame(struct engine *engine, unsigned port, const struct peer
     return 0;
 }
 
+static int session_passes(struct engine *engine, unsigned port, const struct peer_message *message)
+{
+    struct session *s = session_of(engine);
+    const struct peer_group_call *mark = mark_of(message);
+    const struct part *p = mark != NULL ? part_find(s, mark->part) : NULL;
+    const int own = p != NULL && p->agreed ? part_port(p, port, mark->channel) : -1;
+    struct call *c;
+    struct error e;
+
+    if (own < 0 || mark->number == STAGE_AGREEMENT || calls_find(p, mark, &c, &e) != 0 ||
+        c == NULL || c->attempt.engine[mark->number % STAGES_A_CALL] == NULL)
+        return -1;
+    return engine_passes(c->attempt.engine[mark->number % STAGES_A_CALL], (unsigned)own, message);
+}
+
 static int session_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
                          struct error *e)
 {
@@ -656,6 +671,7 @@ static const struct engine_ops session_ops = {
     .frame = session_frame,
     .clear = session_clear,
     .next = session_next,
+    .passes = session_passes,
     .wake = session_wake,
     .message = session_message,
     .describe = session_describe,

@@ -13,8 +13,17 @@ void tcp_release(struct tcp *tcp)
     if (--tcp->handles == 0 && tcp->closing) {
         reserve_close(&tcp->reserve);
         outgoing_pool_close(&tcp->frames);
+        pipes_close(&tcp->pipes);
         free(tcp);
     }
+}
+
+/* The rest of the body that is arriving goes to slabs. */
+static void drop_pipe(struct connection *c)
+{
+    if (c->pipe != NULL)
+        slab_unref(c->pipe->slab);
+    c->pipe = NULL;
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -30,6 +39,8 @@ static void on_handle_closed(uv_handle_t *handle)
         outgoing_free(tcp_frames(tcp), c->last);
     tcp->lingering -= c->lingers;
     cipher_free(c->cipher);
+    drop_pipe(c);
+    free(c->spill);
     free(c);
     reserve_fill(&tcp->reserve, tcp->reserve.wanted);
     tcp_release(tcp);
@@ -108,16 +119,52 @@ struct connection *connection_new(struct tcp *tcp, unsigned port, int fd)
 
 _Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the room of a link");
 
+#define PIPED_LEAST (64u * 1024u) /* bytes: for less, system calls cost more than copies */
+
+/* Moves what has arrived of a body that only passes into a pipe. Returns whether any bytes were moved. */
+static bool move_passing(struct connection *c)
+{
+    uint32_t left = c->link != NULL && c->cipher == NULL ? link_passing(c->link) : 0;
+    struct extent bytes;
+    bool moved = false;
+    uv_os_fd_t fd;
+
+    if (left < PIPED_LEAST && c->pipe == NULL)
+        return false;
+    if (left > 0 && c->pipe == NULL)
+        c->pipe = pipes_take(&c->tcp->pipes);
+    while (left > 0 && c->pipe != NULL && c->link != NULL &&
+           uv_fileno((uv_handle_t *)&c->socket, &fd) == 0 &&
+           pipe_fill(c->pipe, fd, left, &bytes) > 0) {
+        moved = true;
+        left -= bytes.length;
+        (void)slab_ref(bytes.slab);
+        if (left == 0)
+            drop_pipe(c);
+        link_passed(c->link, &bytes);
+        slab_unref(bytes.slab);
+    }
+    if (!moved) /* although bytes have arrived: it is full, or the body does not pass any more */
+        drop_pipe(c);
+    return moved;
+}
+
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     static char discarded[4096]; /* bytes that arrive after the daemon has closed the connection */
     struct connection *c = handle->data;
     size_t size = 0;
+
+    (void)suggested;
+    c->moved = move_passing(c);
+    if (c->moved) {
+        *buffer = uv_buf_init(NULL, 0);
+        return;
+    }
     uint8_t *at = c->link == NULL     ? NULL
                   : c->cipher != NULL ? cipher_room(c->cipher, &size)
                                       : link_room(c->link, &size);
 
-    (void)suggested;
     if (at != NULL)
         *buffer = uv_buf_init((char *)at, (unsigned)size);
     else if (c->link == NULL)
@@ -152,8 +199,10 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
     struct connection *c = stream->data;
 
     (void)buffer;
-    if (length > 0 && c->link != NULL) {
-        if (c->cipher != NULL)
+    if (c->moved || (length > 0 && c->link != NULL)) {
+        if (c->moved)
+            c->moved = false;
+        else if (c->cipher != NULL)
             open_records(c, (size_t)length);
         else
             link_received(c->link, (size_t)length);
@@ -237,6 +286,16 @@ static size_t take_part(uv_buf_t *part, const uv_buf_t *buffers, unsigned *count
     return bytes;
 }
 
+/* Returns how many of the first buffers are in memory. */
+static unsigned count_in_memory(const struct connection *c, const uv_buf_t *buffers, unsigned count)
+{
+    unsigned n = 0;
+
+    while (n < count && pipes_find(&c->tcp->pipes, buffers[n].base) == NULL)
+        n++;
+    return n;
+}
+
 /* Like uv_try_write(), but in packets of the kernel of up to `most` bytes, into which no later bytes go. Skips in `buffers`
  * what has been written, and returns 0 or an error. */
 static int try_write_packets(struct connection *c, uv_buf_t *buffers, unsigned *count, size_t most)
@@ -273,6 +332,52 @@ static int try_write(struct connection *c, uv_buf_t *buffers, unsigned *count)
     return 0;
 }
 
+/* Writes buffers of which some are in pipes. Skips in `buffers` what has been written, and returns 0 or an error. */
+static int try_write_piped(struct connection *c, uv_buf_t *buffers, unsigned *count)
+{
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
+        return UV_EBADF;
+    while (*count > 0) {
+        struct pipe *pipe = pipes_find(&c->tcp->pipes, buffers->base);
+        const unsigned parts = pipe != NULL ? 1 : count_in_memory(c, buffers, *count);
+        const bool more = parts < *count;
+        const struct msghdr message = {.msg_iov = (struct iovec *)buffers, .msg_iovlen = parts};
+        const ssize_t written =
+            pipe != NULL
+                ? pipe_drain(pipe, fd, buffers->base, buffers->len, more)
+                : sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+        if (written < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
+            return 0;
+        if (written < 0)
+            return uv_translate_sys_error(errno);
+        *count = skip_written(buffers, *count, (size_t)written);
+    }
+    return 0;
+}
+
+#define SPILL_BYTES (16u * 1024u)
+
+/* Takes the first of `buffers` that libuv can write: those in memory, up to `most` bytes, or some bytes of a pipe, which
+ * are copied. Returns how many bytes, with *count parts; 0 if there is no memory. */
+static size_t take_first(struct connection *c, uv_buf_t *part, const uv_buf_t *buffers,
+                         unsigned *count, size_t most)
+{
+    struct pipe *pipe = c->piped ? pipes_find(&c->tcp->pipes, buffers->base) : NULL;
+    const size_t length = buffers->len < SPILL_BYTES ? buffers->len : SPILL_BYTES;
+
+    if (c->piped)
+        *count = pipe != NULL ? 1 : count_in_memory(c, buffers, *count);
+    if (pipe == NULL)
+        return take_part(part, buffers, count, most);
+    if (c->spill == NULL && (c->spill = malloc(SPILL_BYTES)) == NULL)
+        return 0;
+    const ssize_t taken = pipe_read(pipe, buffers->base, length, c->spill);
+    *part = uv_buf_init(c->spill, taken > 0 ? (unsigned)taken : 0);
+    return part->len;
+}
+
 static void on_write(uv_write_t *request, int status);
 
 /* Lets libuv write the buffers when the socket takes bytes again: at first those of one packet of the kernel. Returns 0 or
@@ -282,13 +387,18 @@ static int write_later(struct connection *c, const uv_buf_t *buffers, unsigned c
     uv_buf_t part[BATCH_BUFFERS];
     unsigned parts = count;
 
-    if (most < PACKET_WHOLE && buffers != c->rest) {
+    if ((most < PACKET_WHOLE || c->piped) && buffers != c->rest) {
         c->rest = malloc(count * sizeof *c->rest);
         if (c->rest != NULL)
             memcpy(c->rest, buffers, count * sizeof *c->rest);
     }
     c->rest_count = c->rest != NULL ? count : 0;
-    const size_t bytes = take_part(part, buffers, &parts, c->rest != NULL ? most : SIZE_MAX);
+    const size_t bytes =
+        c->piped && c->rest == NULL
+            ? 0
+            : take_first(c, part, buffers, &parts, c->rest != NULL ? most : SIZE_MAX);
+    if (bytes == 0)
+        return UV_ENOMEM;
     if (c->rest != NULL)
         c->rest_count = skip_written(c->rest, count, bytes);
     c->write.data = c;
@@ -301,7 +411,8 @@ static int write_later(struct connection *c, const uv_buf_t *buffers, unsigned c
 static bool write_rest(struct connection *c)
 {
     const size_t most = connection_packet(c);
-    int result = try_write_packets(c, c->rest, &c->rest_count, most);
+    int result = c->piped ? try_write_piped(c, c->rest, &c->rest_count)
+                          : try_write_packets(c, c->rest, &c->rest_count, most);
 
     if (result == 0 && c->rest_count > 0)
         result = write_later(c, c->rest, c->rest_count, most);
@@ -318,7 +429,7 @@ static void written_all(struct connection *c)
     outgoing_clear(tcp_frames(c->tcp), &c->batch);
     if (c->sealed)
         cipher_written(c->cipher);
-    c->sealed = false;
+    c->sealed = c->piped = false;
 }
 
 static void on_shutdown(uv_shutdown_t *request, int status)
@@ -380,9 +491,11 @@ static void take_plain(struct batch *b, struct connection *c, struct outgoing *f
 {
     outgoing_push(&c->batch, frame);
     b->buffers[b->count++] = uv_buf_init((char *)frame->head, frame->head_length);
-    for (uint32_t i = 0; i < frame->body.count; i++)
-        b->buffers[b->count++] =
-            uv_buf_init((char *)(uintptr_t)frame->body.item[i].data, frame->body.item[i].length);
+    for (uint32_t i = 0; i < frame->body.count; i++) {
+        const struct extent *bytes = &frame->body.item[i];
+        c->piped = c->piped || bytes->slab->in_pipe;
+        b->buffers[b->count++] = uv_buf_init((char *)(uintptr_t)bytes->data, bytes->length);
+    }
 }
 
 static int take_sealed(struct connection *c, struct outgoing *frame)
@@ -390,7 +503,9 @@ static int take_sealed(struct connection *c, struct outgoing *frame)
     int result = cipher_seal(c->cipher, frame->head, frame->head_length);
 
     for (uint32_t i = 0; i < frame->body.count && result == 0; i++)
-        result = cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
+        result = frame->body.item[i].slab->in_pipe
+                     ? -1 /* link_passing() has excluded that */
+                     : cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
     outgoing_free(tcp_frames(c->tcp), frame);
     if (result == 0 && connection_is_slow(c)) /* so that a relay need not wait for later bytes */
         result = cipher_end_record(c->cipher);
@@ -465,7 +580,9 @@ static bool write_batch(struct connection *c)
     pace_write(c, b.bytes);
     const size_t most = connection_packet(c);
     int result = 0;
-    if (b.packet || most < PACKET_WHOLE)
+    if (c->piped)
+        result = try_write_piped(c, b.buffers, &b.count);
+    else if (b.packet || most < PACKET_WHOLE)
         result = try_write_packets(c, b.buffers, &b.count, most);
     else
         result = try_write(c, b.buffers, &b.count);

@@ -8,6 +8,7 @@
 #include "daemon/lib/net/carrier.h"
 #include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/net/connector.h"
+#include "daemon/torusd/net/pipes.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/net/tcp_stat.h"
 #include "daemon/torusd/router/observed.h"
@@ -34,8 +35,12 @@ struct connection {
     unsigned rate_changes; /* of its port, which the pacing knows */
     struct pacing pacing;
     struct busy_rate rate;
-    struct cipher *cipher;       /* NULL: not encrypted, or not yet */
-    bool sealed;                 /* the bytes that are being written are in the cipher */
+    struct cipher *cipher; /* NULL: not encrypted, or not yet */
+    bool sealed;           /* the bytes that are being written are in the cipher */
+    struct pipe *pipe;     /* of the body that is arriving; NULL: it goes to slabs */
+    bool moved;            /* what has arrived went into the pipe: nothing is read */
+    bool piped;            /* bytes of the batch are in pipes */
+    char *spill;           /* bytes of a pipe for which the socket had no room; NULL: none so far */
     struct outgoing_queue batch; /* being written; encrypted bytes are in the cipher instead */
     uv_buf_t *rest; /* of the batch, which is written after this packet of the kernel; NULL: none */
     unsigned rest_count;
@@ -60,6 +65,7 @@ struct tcp {
         char interface[TORUS_MAX_PORTS][IFNAMSIZ];
         uint32_t mbit[TORUS_MAX_PORTS];
     } speeds;
+    struct pipes pipes;
     struct connection *dirty;
     unsigned handles; /* not closed yet: parts of connectors, connections, the rest */
     unsigned lingering;

@@ -351,6 +351,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     const struct carrier_user user = host_changes_user(tcp, port_sockets_closed);
     tcp->set = *setup;
     tcp->ports = ports;
+    pipes_init(&tcp->pipes, ports);
     tcp->set.send_mbit = NULL; /* copied next */
     for (unsigned port = 0; port < ports; port++) {
         tcp->rate[port].options.congestion = setup->congestion;

@@ -39,3 +39,19 @@ void decoder_free(struct decoder *d);
  * *e if the bytes are not frames, or frame() has failed. frame() may change d->max_*. */
 int decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size_t length,
                  decoder_frame_fn frame, void *context, struct error *e);
+
+/* Returns the head of the frame whose body is arriving, and in *left how many bytes of it are missing; NULL if
+ * none is, or its head is kept packed. */
+static inline const struct Peer__Head *decoder_awaits_body(const struct decoder *d, uint32_t *left)
+{
+    *left = d->unpacked != NULL ? d->prefix.body - d->body_have : 0;
+    return d->unpacked;
+}
+
+/* Returns how many bytes are missing of the frame that is arriving, as far as its prefix tells. */
+static inline uint32_t decoder_left(const struct decoder *d)
+{
+    if (d->prefix_have < FRAME_PREFIX_SIZE)
+        return 0;
+    return d->prefix.head - d->head_have + d->prefix.body - d->body_have;
+}

@@ -276,6 +276,14 @@ static int on_probe(struct link *link, const struct peer_message *message, struc
     return result < 0 ? -1 : 0;
 }
 
+static bool is_in_pipe(const struct extents *body)
+{
+    for (uint32_t i = 0; i < body->count; i++)
+        if (body->item[i].slab->in_pipe)
+            return true;
+    return false;
+}
+
 static int on_frame(void *context, const struct peer_message *message, const struct extents *body,
                     uint32_t body_length, struct error *e)
 {
@@ -291,6 +299,8 @@ static int on_frame(void *context, const struct peer_message *message, const str
     }
     if (!link->up)
         return on_probe(link, message, e);
+    if (is_in_pipe(body) && r->handler.passes(r->handler.context, link->port, message) < 0)
+        return 0; /* its exchange has ended while the body arrived */
     switch (message->kind) {
     case PEER_HELLO:
     case PEER_PROOF:
@@ -315,8 +325,13 @@ static int on_frame(void *context, const struct peer_message *message, const str
     return result;
 }
 
+/* The longest run of a body that is read together with a head in front of it, which is short. */
+#define HEAD_ROOM 4096u
+
 uint8_t *link_room(struct link *link, size_t *size)
 {
+    const struct decoder *d = &link->decoder;
+
     if (link->stranger != NULL)
         return admission_room(link, size);
     if (link->slab != NULL && link->slab->references == 1)
@@ -332,10 +347,44 @@ uint8_t *link_room(struct link *link, size_t *size)
             return NULL;
     }
     *size = SLAB_SIZE - link->slab_used;
+    /* Behind a long body there may be another one, which may pass: only its head is read. */
+    if (d->prefix.body > FRAME_SHORT_BODY && !link->encrypted &&
+        *size > decoder_left(d) + HEAD_ROOM)
+        *size = decoder_left(d) + HEAD_ROOM;
     return link->slab->data + link->slab_used;
 }
 
-void link_received(struct link *link, size_t length)
+uint32_t link_passing(struct link *link)
+{
+    struct router *r = link->router;
+    struct peer_message message;
+    struct error e;
+    uint32_t left;
+    const struct Peer__Head *head = decoder_awaits_body(&link->decoder, &left);
+    int out = -1;
+
+    if (head == NULL || !link->up || link->encrypted || r->handler.passes == NULL)
+        return 0;
+    if (peer_message_read(head, &message, &e) == 0) {
+        out = r->handler.passes(r->handler.context, link->port, &message);
+        peer_message_free(&message);
+    }
+    return out >= 0 && r->port[out].link != NULL && !r->port[out].link->encrypted ? left : 0;
+}
+
+/* Gives received bytes to the decoder. Returns 0, or -1 with *e: the link is to be given up. */
+static int decode(struct link *link, struct slab *slab, const uint8_t *data, size_t length,
+                  struct error *e)
+{
+    link->router->reading = link;
+    const int result = decoder_feed(&link->decoder, slab, data, length, on_frame, link, e);
+    flood_tell_handler(link->router);
+    link->router->reading = NULL;
+    return result;
+}
+
+/* Bytes have been received; `data` is NULL if they are in the room of a stranger. */
+static void take_received(struct link *link, struct slab *slab, const uint8_t *data, size_t length)
 {
     struct error e = {0};
     int result;
@@ -344,27 +393,31 @@ void link_received(struct link *link, size_t length)
     link->heard = link->quiet.heard = true;
     link->router->now = router_now(link->router);
     link->decoding = true;
-    if (link->stranger != NULL) {
+    if (data == NULL)
         result = admission_received(link, length, &e);
-        if (result == 0 && link->to_close) {
-            e = link->close_reason;
-            result = -1;
-        }
-    } else {
-        const uint8_t *data = link->slab->data + link->slab_used;
-        link->slab_used += (uint32_t)length;
-        link->router->reading = link;
-        result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
-        flood_tell_handler(link->router);
-        link->router->reading = NULL;
-        if (result == 0 && link->to_close) {
-            e = link->close_reason;
-            result = -1;
-        }
+    else
+        result = decode(link, slab, data, length, &e);
+    if (result == 0 && link->to_close) {
+        e = link->close_reason;
+        result = -1;
     }
     link->decoding = false;
     if (result != 0)
         link_give_up(link, &e, e.code == ERROR_PROTOCOL || e.code == ERROR_REFUSED);
+}
+
+void link_received(struct link *link, size_t length)
+{
+    const uint8_t *data = link->stranger == NULL ? link->slab->data + link->slab_used : NULL;
+
+    if (data != NULL)
+        link->slab_used += (uint32_t)length;
+    take_received(link, link->slab, data, length);
+}
+
+void link_passed(struct link *link, const struct extent *bytes)
+{
+    take_received(link, bytes->slab, bytes->data, bytes->length);
 }
 
 bool link_held(const struct link *link)

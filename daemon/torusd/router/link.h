@@ -7,6 +7,7 @@
 
 #include "proto/error.h"
 
+struct extent;
 struct link;
 struct outgoing;
 struct router;
@@ -29,14 +30,22 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
 
 /* --- frames: link states and faults, heartbeats, frames of exchanges --- */
 
-/* Returns where to put the next bytes of the connection, and in *size how many fit. Once the link is up, at
- * least LINK_ROOM_LEAST bytes fit. NULL if there is no memory. */
+/* Returns where to put the next bytes of the connection, and in *size how many fit. Once the link is up and
+ * encrypted, at least LINK_ROOM_LEAST bytes fit. NULL if there is no memory. */
 #define LINK_ROOM_LEAST (16u * 1024u)
 uint8_t *link_room(struct link *link, size_t *size);
 
 /* To be called when `length` bytes have been put into link_room(). The link may be closed (io->close) before
  * this returns. */
 void link_received(struct link *link, size_t length);
+
+/* Returns how many of the next bytes of the connection belong to a body that only passes this node: the caller may
+ * put them, or the first of them, into a pipe, and give them to link_passed(). Bytes of other frames that this node
+ * sends by the same port may leave in between. 0: all bytes go to link_room(). */
+uint32_t link_passing(struct link *link);
+
+/* As link_received(), for bytes of a slab whose bytes are in a pipe. */
+void link_passed(struct link *link, const struct extent *bytes);
 
 /* Whether the caller should stop reading from the connection for now: its frames have filled the queue of
  * another link, whose other end does not take them. io->wake() is called when reading may continue. Bytes

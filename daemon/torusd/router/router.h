@@ -48,6 +48,9 @@ struct router_handler {
                  const struct extents *body, uint32_t body_length, struct error *e);
     /* Returns the next data frame of this node for this port, owned by the router; or NULL. */
     struct outgoing *(*next)(void *context, unsigned port);
+    /* NULL, or returns the port by which all of the body leaves that follows this message, and at which nothing
+     * reads it; -1: there is none, or this is not known yet. */
+    int (*passes)(void *context, unsigned port, const struct peer_message *message);
     /* A link somewhere has come up or gone down. */
     void (*topology)(void *context);
     /* A node has confirmed link states (daemon/lib/cluster/route_planner.h), or states other rates. May be NULL. */
