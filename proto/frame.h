@@ -35,6 +35,7 @@
 #define RATES_MINOR 6u        /* `rates` in floods, `filler` in heartbeats, `rates` in prepares */
 #define MEMBERS_MINOR 7u      /* `members` in specs, `channel` in calls: groups of some nodes */
 #define LONG_BODY_MINOR 7u    /* bodies of more than FRAME_SHORT_BODY bytes */
+#define GROWS_MINOR 7u        /* `grows` in specs: groups reserve memory as they need it */
 
 /* The version of control.proto.in, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */

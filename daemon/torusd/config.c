@@ -18,7 +18,7 @@
 
 #define CONFIG_BYTES_MOST (1u << 20)
 #define DEFAULT_OUTPUT_MODE 0700
-/* Enough for four groups on a torus of two dimensions, three of them of one user. */
+/* Enough for eight groups of all nodes of one user, one of which has all the memory that it may have. */
 #define DEFAULT_MEMORY (96u * 1024u * 1024u)
 
 void config_init(struct config *c)

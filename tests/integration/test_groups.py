@@ -1,6 +1,7 @@
 """Groups whose programs, daemons and links are killed, stopped or cut: all nodes get the same error, and never wrong
 data; a program that is only late does not disturb the others."""
 
+import contextlib
 import re
 import signal
 
@@ -138,14 +139,32 @@ def test_a_group_can_be_opened_as_soon_as_another_has_failed(torus, members):
         members.replace(rank)
 
 
-def test_a_group_that_waits_for_memory_reports_it(torus, members):
-    """Open groups have reserved all memory that one user may have."""
-    with Members(torus) as first, Members(torus) as second, Members(torus) as third:
-        for number, each in enumerate((first, second, third)):
-            each.do(f'open full{number}')
-        members.tell('open more 2000')
-        said = [member.answer() for member in members]
-        assert re.match(r'timeout: group "more": .*user \d+ has \d+ of \d+ bytes', said[0]), said
+def test_a_group_that_waits_for_memory_reports_it(shared):
+    """An open group has reserved all memory that one user may have."""
+    torus = shared('2x3', memory='12MiB')
+    with Members(torus) as first, Members(torus) as second:
+        first.do('open full')
+        second.tell('open more 2000')
+        said = [member.answer() for member in second]
+        assert re.match(r'timeout: group "more": .*user \d+ has \d+ of 12582912 bytes of the memory budget for groups, '
+                        r'wants \d+ more, but may have at most \d+, .* raise the budget \(memory\)', said[0]), said
+
+
+@pytest.mark.full
+def test_one_user_can_have_eight_groups_of_all_nodes(shared):
+    """With the default memory; all make large calls at the same time."""
+    torus = shared('4x4')
+    with contextlib.ExitStack() as stack:
+        groups = [stack.enter_context(Members(torus)) for _ in range(8)]
+        for number, each in enumerate(groups):
+            each.tell(f'open g{number}')
+        for call in None, 'alltoall 40000 3', 'allreduce 100000', 'broadcast 3000000':
+            for each in groups:
+                if call is not None:
+                    each.tell(call)
+            for each in groups:
+                assert each.answers(300) == ['ok'] * 16
+        assert len(torus.status(5)['groups']) == 8
 
 
 # ---- Programs that are late, or end early -------------------------------------------------------

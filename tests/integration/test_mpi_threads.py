@@ -47,7 +47,7 @@ def test_a_second_group(torus, library):
 
 def test_no_memory_for_a_second_group(library):
     """The daemons have room for one group only: the program goes on with that."""
-    with LoopbackTorus('2x2', memory='32MiB') as torus:
+    with LoopbackTorus('2x2', memory='12MiB') as torus:
         result = checked(torus, library, [mpi.program(torus, library, 'threads'), 'crossing'], mode='verbose')
     assert 'a second group could not be opened' in result.stderr
     assert 'a second group is open' not in result.stderr

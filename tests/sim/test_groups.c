@@ -126,8 +126,9 @@ SIM_SEED_TEST(seeds / 4, group_sim(tori[2 + seed % 7], seed), a_late_member_cost
 }
 
 /* Without memory for another group at node 0, the group waits, and opens when there is memory. */
-SIM_TEST(SIM_WHOLE(.dims = "2x2", .seed = 1, .memory = UINT64_C(30) << 20), a_group_waits_for_room)
+SIM_TEST(SIM_WHOLE(.dims = "2x2", .seed = 1, .memory = UINT64_C(12) << 20), a_group_waits_for_room)
 {
+    assert_in_range(group_first_memory(sim_torus(sim)), 6u << 20, 12u << 20);
     static const struct sim_call call = {.operation = GROUP_BARRIER};
     struct sim_programs_setup group = {.call = &call, .calls = 1, .depth = 1, .stay = true};
     group.name = "first";
@@ -236,6 +237,154 @@ TEST(a_member_late_for_rooted_calls_is_not_swamped)
     }
 }
 
+#define DEFAULT_MEMORY (UINT64_C(96) << 20) /* config.c */
+#define MANY 8u /* groups that a user has with it (client/doc/programs.md) */
+
+static const struct sim_call large_calls[] = {
+    {.operation = GROUP_BARRIER},
+    {.operation = GROUP_ALLTOALL, .size = 3000},
+    {.operation = GROUP_ALLREDUCE,
+     .type = REDUCTION_UINT32,
+     .operator= REDUCTION_SUM,
+     .size = 200000,
+     .in_place = true},
+    {.operation = GROUP_BROADCAST, .root = 3, .size = 600000},
+    {.operation = GROUP_BROADCAST, .root = 3, .size = 100},
+    {.operation = GROUP_ALLTOALL, .size = 60000},
+    {.operation = GROUP_ALLGATHER, .size = 60000},
+    {.operation = GROUP_ALLTOALLV, .size = 60000},
+};
+#define LARGE_CALLS (sizeof large_calls / sizeof *large_calls)
+
+struct many {
+    struct sim_programs *programs[MANY];
+    unsigned count;
+    unsigned most_full; /* the most groups at once that had all the memory for rounds at a node */
+};
+
+/* For sim_run(): whether the programs of all groups have made all their calls. */
+static bool all_of_many_completed(struct sim *sim, void *context)
+{
+    struct many *m = context;
+    bool completed = true;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        unsigned full = 0;
+        for (const struct group *g = sim_groups(sim, rank)->groups; g != NULL; g = g->next)
+            full += g->session != NULL && g->session->part->level == 0;
+        m->most_full = full > m->most_full ? full : m->most_full;
+    }
+    for (unsigned i = 0; i < m->count; i++)
+        completed = completed && group_all_completed(sim, m->programs[i]);
+    return completed;
+}
+
+static struct sim_programs *begin_large(struct sim *sim, uint64_t seed, const char *name)
+{
+    const struct sim_programs_setup setup = {.name = name,
+                                             .call = large_calls,
+                                             .calls = LARGE_CALLS,
+                                             .seed = seed,
+                                             .depth = 1 + (uint32_t)(seed % LARGE_CALLS),
+                                             .stay = true,
+                                             .timeout = 60 * SECONDS};
+
+    return sim_programs_new(sim, &setup);
+}
+
+/* Groups have only what they were opened with when none of them has a large call. */
+static void check_given_back(struct sim *sim, unsigned groups)
+{
+    const uint64_t first = group_first_memory(sim_torus(sim));
+    struct group_info info[MANY];
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        assert_int_equal(groups_list(sim_groups(sim, rank), info, MANY), groups);
+        for (unsigned i = 0; i < groups; i++)
+            assert_true(info[i].open && info[i].reserved == first);
+        assert_int_equal(exchanges_reserved(sim_exchanges(sim, rank)), groups * first);
+    }
+}
+
+/* Eight groups of all nodes make large calls at the same time, with the default memory; then one alone, with all memory that
+ * it may have. Links go down meanwhile. */
+SIM_SEED_TEST(seeds > 4 ? seeds / 4 : 1,
+              SIM_WHOLE(.dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS,
+                        .rate = 125000000, .memory = DEFAULT_MEMORY),
+              many_groups_share_the_memory)
+{
+    struct many m = {.count = MANY};
+    char name[MANY][8];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        (void)snprintf(name[i], sizeof name[i], "g%u", i);
+        m.programs[i] = begin_large(sim, seed + i, name[i]);
+    }
+    for (unsigned faults = 0; faults < 2; faults++) {
+        sim_pass(sim, 20 * MILLISECONDS);
+        (void)group_cut(sim, group_any(sim, 16), group_any(sim, 4));
+    }
+    assert_true(sim_run(sim, 600 * SECONDS, all_of_many_completed, &m));
+    check_given_back(sim, MANY);
+    sim_programs_free(m.programs[0]);
+    struct many one = {.count = 1};
+    one.programs[0] = begin_large(sim, seed, "again");
+    assert_true(sim_run(sim, 600 * SECONDS, all_of_many_completed, &one));
+    assert_int_equal(one.most_full, 1);
+    check_given_back(sim, MANY);
+    sim_programs_free(one.programs[0]);
+    for (unsigned i = 1; i < MANY; i++)
+        sim_programs_free(m.programs[i]);
+}
+
+/* Any calls, also on parts, with what a group is opened with and any part of what it may have: only smaller rounds, and calls
+ * of parts that wait for all members. Links go down meanwhile. */
+SEED_TEST(4 * seeds, little_memory_is_enough)
+{
+    static const char *const dims[] = {"2x2", "3x5", "4x4m", "2x3x2", "5"};
+    struct chance c = chance_stream(seed, 7, 0);
+    struct sim_call call[CALLS_MOST];
+    uint32_t calls = 0, masks = 0;
+    struct torus t;
+
+    assert_int_equal(torus_parse(&t, dims[seed % 5], NULL), 0);
+    const uint64_t first = group_first_memory(&t), more = group_memory(&t) - first;
+    struct sim *sim = SIM_WHOLE(.dims = dims[seed % 5], .seed = seed, .latency = 50 * MICROSECONDS,
+                                .rate = 125000000, .memory = first + (seed % 4) * more / 4 + 1000);
+    for (uint32_t mask = 1; mask < (1u << t.dims) - 1 && masks < 6; mask++, masks++)
+        call[calls++] = (struct sim_call){.operation = GROUP_PART, .part = mask};
+    while (calls < CALLS_MOST) {
+        const struct sim_call large = large_calls[chance_below(&c, LARGE_CALLS)];
+        call[calls] = chance_below(&c, 3) == 0 ? large : sim_any_call(&c, &t);
+        call[calls].part = (uint32_t)chance_below(&c, masks + 1);
+        for (uint32_t d = 0, size = 1; d < t.dims; d++) {
+            size *= call[calls].part == 0 || (call[calls].part & 1u << d) != 0 ? t.size[d] : 1;
+            if (d + 1 == t.dims)
+                call[calls].root %= size;
+        }
+        calls++;
+    }
+    const struct sim_programs_setup setup = {.name = "g",
+                                             .call = call,
+                                             .calls = calls,
+                                             .seed = seed,
+                                             .depth = 1 + (uint32_t)chance_below(&c, 6),
+                                             .unchecked = seed % 4 == 3};
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+    if (seed % 3 == 0) {
+        sim_pass(sim, chance_below(&c, 200) * MILLISECONDS);
+        (void)group_cut(sim, group_any(sim, t.nodes), group_any(sim, torus_ports(&t)));
+    }
+    if (!sim_programs_run(programs, 600 * SECONDS))
+        sim_violated(sim, "ends", "the programs have not ended");
+    for (uint32_t rank = 0; rank < t.nodes; rank++)
+        if (seed % 3 != 0 && sim_program_error(programs, rank)->code != ERROR_NONE)
+            sim_violated(sim, "calls", "node %u: %s", rank,
+                         sim_program_error(programs, rank)->text);
+    sim_programs_free(programs);
+    sim_free(sim);
+}
+
 /* An exchange that another node has begun leaves too little memory: the group opens when the exchange is over. */
 TEST(groups_wait_for_memory)
 {
@@ -245,7 +394,7 @@ TEST(groups_wait_for_memory)
 
     for (uint64_t seed = first_seed; seed < first_seed + 3; seed++) {
         struct sim *sim = SIM_WHOLE(.dims = "2", .seed = seed, .latency = 1 * MILLISECONDS,
-                                    .rate = 125000000, .memory = (20u << 20) + 65536);
+                                    .rate = 125000000, .memory = (8u << 20) + 65536);
         const struct sim_programs_setup setup = {.name = "g",
                                                  .call = call,
                                                  .calls = 1,
@@ -279,7 +428,7 @@ TEST(exchanges_run_beside_groups)
         const struct sim_programs_setup setup = {
             .name = "g", .call = &call, .calls = 1, .seed = i, .depth = 1, .stay = true};
         struct sim *sim =
-            SIM_WHOLE(.dims = "2x2", .seed = i, .rate = 1250000000, .memory = UINT64_C(23) << 20);
+            SIM_WHOLE(.dims = "2x2", .seed = i, .rate = 1250000000, .memory = UINT64_C(9) << 20);
         struct spec spec = specs[i];
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, programs));

@@ -134,6 +134,8 @@ void exchanges_rates_heard(struct exchanges *exchanges);
 void exchanges_rates_changed(struct exchanges *exchanges, double link_mbit);
 /* Returns how many jobs wait and attempts are under way at this node, including barriers and groups. */
 unsigned exchanges_under_way(const struct exchanges *exchanges);
+/* Returns the bytes that this job has reserved at this node. */
+uint64_t exchange_reserved(const struct job *j);
 /* Returns the bytes that exchanges and groups have reserved at this node. */
 uint64_t exchanges_reserved(const struct exchanges *exchanges);
 

@@ -19,6 +19,14 @@ struct exchanges;
  * finished when all have left it. In a group of some nodes there is a second round, which other nodes finish when it is
  * admitted: until then they pass on what members send. */
 
+/* How a session gets more memory than it was opened with; `context`: of its events. */
+struct session_memory {
+    /* Reserves this many bytes, if there is room for them beside other groups. Returns whether it has. */
+    bool (*take)(void *context, uint64_t bytes);
+    /* Gives back what was taken. */
+    void (*give)(void *context, uint64_t bytes);
+};
+
 struct session_setup {
     struct router *router;
     uint32_t handle;       /* Prepare.handle: identifies the group in frames */
@@ -32,10 +40,12 @@ struct session_setup {
     const char *name;        /* of the group; copied */
     const char *members;     /* as spec.members */
     bool unchecked;          /* true: blocks travel without digests */
+    bool grows;              /* as spec.grows */
     struct trace *trace;     /* NULL, or where calls are noted; the session takes a reference */
     struct planner *planner; /* for the whole torus; borrowed */
     /* `wake` asks the owner to check whether the session failed or finished. */
     struct block_events events;
+    struct session_memory memory;
 };
 
 struct sessions {
@@ -47,6 +57,7 @@ struct sessions {
     /* Frees what is kept under this id, because the group has ended. */
     void (*forget)(void *context, const char *id);
     uint64_t memory;         /* most bytes that one session may use */
+    uint64_t first_memory;   /* with which a session that grows is opened */
     uint64_t some_memory;    /* the same in a group of some nodes, at a member */
     uint64_t passing_memory; /* and at a node that only passes on what members send */
 };

@@ -275,6 +275,7 @@ static int reserve_memory(struct attempt *x, struct error *e)
     if (kind_of(x)->memory != NULL)
         need = attempt_is_passive(x)        ? exchanges->set.sessions.passing_memory
                : spec_has_members(&x->spec) ? exchanges->set.sessions.some_memory
+               : x->spec.grows              ? exchanges->set.sessions.first_memory
                                             : kind_of(x)->memory(exchanges);
     if (check_share(x, need, e) != 0)
         return -1;
@@ -291,6 +292,47 @@ static int reserve_memory(struct attempt *x, struct error *e)
     return 0;
 }
 
+/* Returns the bytes that the open groups of a user have taken since they were opened. */
+static uint64_t taken_later(const struct exchanges *exchanges, uint32_t user)
+{
+    const uint64_t first = exchanges->set.sessions.first_memory;
+    uint64_t bytes = 0;
+
+    for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
+        if (x->user == user && x->spec.grows && x->local.reserved > first)
+            bytes += x->local.reserved - first;
+    return bytes;
+}
+
+/* session_memory.take. The groups of a user leave room for another one, as long as there is room for two. */
+static bool take_memory(void *context, uint64_t bytes)
+{
+    struct attempt *x = context;
+    struct shares *shares = x->exchanges->set.shares;
+    const uint64_t taken = taken_later(x->exchanges, x->user);
+    const uint64_t limit = shares_limit(shares, kind_of(x)->share, x->user) + taken;
+    const uint64_t held = shares_of(shares, kind_of(x)->share, x->user);
+    const uint64_t room = limit > held ? limit - held : 0;
+    const uint64_t next = x->exchanges->set.sessions.first_memory;
+    struct error e;
+
+    if (taken + bytes > (room < 2 * next ? room : room - next) ||
+        shares_take(shares, kind_of(x)->share, x->user, bytes, &e) != 0)
+        return false;
+    x->local.reserved += bytes;
+    return true;
+}
+
+/* session_memory.give */
+static void give_memory(void *context, uint64_t bytes)
+{
+    struct attempt *x = context;
+
+    x->local.reserved -= bytes;
+    shares_give(x->exchanges->set.shares, kind_of(x)->share, x->user, bytes);
+    x->exchanges->start_due = true;
+}
+
 static int new_session(struct attempt *x, struct error *e)
 {
     const struct sessions *sessions = &x->exchanges->set.sessions;
@@ -304,9 +346,11 @@ static int new_session(struct attempt *x, struct error *e)
         .name = x->spec.barrier,
         .members = x->spec.members,
         .unchecked = x->spec.unchecked,
+        .grows = x->spec.grows,
         .trace = x->trace,
         .planner = x->exchanges->planner,
         .events = x->exchanges->block_events,
+        .memory = {take_memory, give_memory},
     };
 
     if (sessions->open == NULL)

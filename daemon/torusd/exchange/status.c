@@ -424,6 +424,11 @@ unsigned exchanges_under_way(const struct exchanges *exchanges)
     return n;
 }
 
+uint64_t exchange_reserved(const struct job *j)
+{
+    return j->reserved + (j->attempt != NULL ? j->attempt->local.reserved : 0);
+}
+
 uint64_t exchanges_reserved(const struct exchanges *exchanges)
 {
     return shares_total(exchanges->set.shares, SHARE_TRANSIT) +

@@ -14,6 +14,10 @@
 
 #define OCTAVE_MOST 47u
 
+/* The table follows two bytes with its size. */
+#define TABLE_LACKS (TABLE_BYTES - 1)
+#define TABLE_MOST (TABLE_LACKS - 2)
+
 const struct choice *algorithm_table_find(const struct choices *list, uint64_t block_bytes)
 {
     uint32_t octave = block_bytes < 2 ? 0 : 63u - (uint32_t)__builtin_clzll(block_bytes);
@@ -156,15 +160,14 @@ static int algorithm_table_pack(const struct algorithm_table *d, uint8_t *table,
     pack_choices(exchange, &d->exchange);
     pack_choices(gather, &d->gather);
     pack_choices(broadcast, &d->broadcast);
-    memset(table, 0, TABLE_BYTES);
-    size_t size = peer_group_table_write(&message, table + 2, TABLE_BYTES - 2);
+    size_t size = peer_group_table_write(&message, table + 2, TABLE_MOST);
     if (size == 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a group's table of algorithms");
-    if (size > TABLE_BYTES - 2)
+    if (size > TABLE_MOST)
         return error_set(e, ERROR_MEMORY,
                          "the group's table of algorithms is too long: %zu bytes, at most %u are "
                          "possible",
-                         size, TABLE_BYTES - 2);
+                         size, TABLE_MOST);
     table[0] = (uint8_t)(size >> 8);
     table[1] = (uint8_t)size;
     return 0;
@@ -236,7 +239,7 @@ int algorithm_table_unpack(struct algorithm_table *d, const uint8_t *table, cons
     int result = -1;
 
     *d = (struct algorithm_table){0};
-    if (size <= TABLE_BYTES - 2)
+    if (size <= TABLE_MOST)
         result = peer_group_table_read(table + 2, size, take_table, &taking, &malformed);
     if (malformed)
         return error_set(
@@ -278,6 +281,16 @@ int part_table_call(struct checked_call *what, uint32_t mask, struct error *e)
     return 0;
 }
 
+void part_table_begin(const struct call *c)
+{
+    struct part *p = part_find(c->part->session, c->what.call.part);
+
+    if (p->mask != 0)
+        part_take_memory(p);
+    if (p->lacks)
+        c->what.call.receive.memory->data[TABLE_LACKS] = 1;
+}
+
 bool part_table_is_made_here(const struct call *c)
 {
     return c->what.call.operation == GROUP_PART && c->part->members.own == 0 &&
@@ -304,14 +317,28 @@ int part_table_make(struct call *c, struct error *e)
     return 1;
 }
 
+/* Some member has no memory for the part's eager calls, so there are none. */
+static void become_poor(struct part *p)
+{
+    log_info(
+        "group \"%s\": too little memory for part 0x%x, so all its calls wait for all members: "
+        "close some groups, or raise the budget (memory)",
+        p->session->name, p->mask);
+    part_give_memory(p);
+    for (struct call *c = p->calls; c != NULL; c = c->next)
+        call_choose_size(c); /* they wait for the table */
+}
+
 int part_table_take(const struct call *c, struct error *e)
 {
     struct session *s = c->part->session;
-    uint32_t mask = c->what.call.part;
-    struct part *p = part_find(s, mask);
+    const uint8_t *table = c->what.call.receive.memory->data;
+    struct part *p = part_find(s, c->what.call.part);
 
-    if (algorithm_table_unpack(&p->table, c->what.call.receive.memory->data, p->torus, e) != 0)
+    if (algorithm_table_unpack(&p->table, table, p->torus, e) != 0)
         return -1;
+    if (s->grows && p->mask != 0 && table[TABLE_LACKS] != 0)
+        become_poor(p);
     p->has_table = true;
     session_is_due(s); /* calls may have waited for the table */
     return 0;

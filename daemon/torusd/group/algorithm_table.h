@@ -9,7 +9,8 @@ struct call;
 struct checked_call;
 
 #define CHOICES_MOST 16u
-#define TABLE_BYTES 1024u /* size of an encoded struct algorithm_table */
+/* Size of an encoded struct algorithm_table, and of a byte that is not 0 if a member has no memory for the part. */
+#define TABLE_BYTES 1024u
 
 /* Choices for blocks of 2^octave bytes or more, including digests; in ascending order. */
 struct choices {
@@ -37,9 +38,11 @@ int algorithm_table_unpack(struct algorithm_table *d, const uint8_t *table, cons
 
 /* The call that opens a part: the first member makes the part's table of algorithms, and all members use it. */
 
-/* Prepares such a call: a vector of bytes to which only the first member contributes. `mask`: dimensions of the
- * part; 0: the whole. Returns 0 with *what, or -1 with *e. */
+/* Prepares such a call: a vector of bytes to which only the first member contributes, but each whether it lacks memory.
+ * `mask`: dimensions of the part; 0: the whole. Returns 0 with *what, or -1 with *e. */
 int part_table_call(struct checked_call *what, uint32_t mask, struct error *e);
+/* Reserves memory for the part, if that has not been tried, and contributes whether there was none. */
+void part_table_begin(const struct call *c);
 /* Whether this member makes the table of such a call. */
 bool part_table_is_made_here(const struct call *c);
 /* Makes the table. Returns 1; 0 while schedules are being counted; or -1 with *e. */

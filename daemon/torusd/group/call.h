@@ -48,7 +48,11 @@ enum call_over {
 /* The engines that carry a call out, and their state: set as they are opened, and ended as a whole. */
 struct call_attempt {
     struct wave wave;
-    uint64_t wave_result; /* of the first round: the largest block */
+    uint64_t wave_result
+        [2]; /* of an uneven exchange the largest block; then the level of a large call */
+    unsigned
+        level; /* of memory for its rounds (GROUP_ROUNDS_LAST); 0 until all members have told theirs */
+    bool levelled; /* they have */
     struct allgather_reduction allgather;
     struct planned *planned;
     struct engine *engine[STAGES];

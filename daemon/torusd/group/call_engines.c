@@ -115,11 +115,13 @@ static int take_over(struct call *c, enum stage stage, struct engine *engine, st
 
 static int open_wave(struct call *c, struct error *e)
 {
-    struct engine *engine =
-        wave_open(&c->attempt.wave, c->part, mark_stage(c, STAGE_WAVE), &c->what.largest,
-                  sizeof c->what.largest, WAVE_WINDOW, &c->attempt.wave_result, e);
+    const uint64_t number[2] = {c->what.collective->measured ? c->what.largest : 0};
 
-    return take_over(c, STAGE_WAVE, engine, e);
+    c->attempt.wave = (struct wave){
+        .bytes = sizeof *number, .told = sizeof number, .result = c->attempt.wave_result};
+    return take_over(
+        c, STAGE_WAVE,
+        wave_open(&c->attempt.wave, c->part, mark_stage(c, STAGE_WAVE), number, WAVE_WINDOW, e), e);
 }
 
 /* --- data --- */
@@ -141,7 +143,8 @@ static bool is_long(const struct call *c)
  * the node with most blocks in transit. */
 static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32_t window)
 {
-    uint64_t most = c->part->limits.rounds / window / (blocks > 0 ? blocks : 1);
+    uint64_t most =
+        (c->part->limits.rounds >> c->attempt.level) / window / (blocks > 0 ? blocks : 1);
 
     c->attempt.window = c->large ? window : 1;
     if (!c->large || c->attempt.block_bytes <= most) {
@@ -369,7 +372,7 @@ static int open_moving(struct call *c, struct error *e)
     const struct group_call *call = &c->what.call;
     const struct collective *o = c->what.collective;
     const bool broadcast = o->routes == ROUTES_BROADCAST;
-    const uint64_t largest = o->measured ? c->attempt.wave_result : c->what.largest;
+    const uint64_t largest = o->measured ? c->attempt.wave_result[0] : c->what.largest;
     struct engine_setup setup = setup_of(c, &c->blocks.source, &c->blocks.sink);
     struct choice choice;
     uint64_t blocks;
@@ -435,6 +438,21 @@ static void shorten(struct call *c)
         c->what.largest = c->what.total;
 }
 
+/* Opens the engine of the data. Returns 1; 0 while schedules are planned; or -1 with *e. */
+static int open_data(struct call *c, struct error *e)
+{
+    if (collective_combines(c->what.collective))
+        return open_reduction(c, e);
+    return is_allgather_reduction(c) ? open_allgather_reduction(c, e) : open_moving(c, e);
+}
+
+/* An uneven exchange has two: the first tells the size of the largest block, and the second that all members have made their
+ * plans, so that no large data arrives early. */
+uint64_t call_waves_before_data(const struct call *c)
+{
+    return c->large && c->what.collective->measured ? 2 : 1;
+}
+
 int call_engines_open(struct call *c, struct error *e)
 {
     struct call_attempt *a = &c->attempt;
@@ -445,15 +463,42 @@ int call_engines_open(struct call *c, struct error *e)
         return -1;
     if (uneven && a->engine[STAGE_WAVE]->rounds_finished == 0)
         return 0; /* the first wave must tell the size of the largest block */
-    if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave_result == 0 : c->what.total == 0))
+    if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave_result[0] == 0 : c->what.total == 0))
         return 1;
     if (uneven)
-        c->large = a->wave_result > c->part->limits.eager / c->part->torus->nodes;
+        c->large = a->wave_result[0] > c->part->limits.eager / c->part->torus->nodes;
     if (o->short_form != NULL && is_short(c)) /* the same at all members, and in each attempt */
         shorten(c);
     if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)
         return -1;
-    if (collective_combines(c->what.collective))
-        return open_reduction(c, e);
-    return is_allgather_reduction(c) ? open_allgather_reduction(c, e) : open_moving(c, e);
+    const int open = open_data(c, e);
+    if (open > 0 && c->large && c->part->session->grows) {
+        part_take_rounds(c->part);
+        wave_set(&a->wave, (unsigned)call_waves_before_data(c) - 1, c->part->level);
+    }
+    return open;
+}
+
+int call_engines_level(struct call *c, struct error *e)
+{
+    struct call_attempt *a = &c->attempt;
+    const uint64_t before = call_waves_before_data(c);
+
+    if (!c->part->session->grows || a->levelled || a->engine[STAGE_DATA] == NULL ||
+        a->engine[STAGE_WAVE]->rounds_finished < before)
+        return 0;
+    const uint64_t level = a->wave_result[before - 1];
+    if (level < c->part->level || level > GROUP_ROUNDS_LAST)
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "group \"%s\": members agree on level %llu of memory, but member %u has level %u",
+            c->part->session->name, (unsigned long long)level, c->part->members.own,
+            c->part->level);
+    a->levelled = true;
+    if (level == 0)
+        return 0;
+    a->level = (unsigned)level;
+    engine_free(a->engine[STAGE_DATA]);
+    a->engine[STAGE_DATA] = NULL;
+    return open_data(c, e) < 0 ? -1 : 0; /* what it needs is there */
 }

@@ -7,12 +7,10 @@
 
 /* --- rounds --- */
 
-/* Returns how many waves must be heard before the call's data moves. A large uneven exchange has two: the first
- * tells the size of the largest block, and the second that all members have made their plans, so that no large
- * data arrives early. */
+/* Returns how many waves must be heard before the call's data moves. */
 static uint64_t gates_of(const struct call *c)
 {
-    return c->large && c->what.collective->measured ? 2 : 1;
+    return call_waves_before_data(c) + (c->attempt.level > 0);
 }
 
 uint64_t call_rounds_finished_by_all(const struct call *c)
@@ -79,7 +77,7 @@ static void call_rounds_admit(struct call *c)
 /* Whether the call has data besides its waves. */
 static bool call_moves_data(const struct call *c)
 {
-    return c->what.collective->measured ? c->attempt.wave_result > 0 : c->what.total > 0;
+    return c->what.collective->measured ? c->attempt.wave_result[0] > 0 : c->what.total > 0;
 }
 
 /* Whether all waves and data have arrived, and what others need from this member has been sent. */
@@ -199,6 +197,8 @@ static int start_call(struct call *c, struct error *e)
     while ((early = early_frames_next(c->part, early, number, &mark, &port)) != NULL)
         if (call_differs(c, &mark, port, e))
             return -1;
+    if (c->what.call.operation == GROUP_PART)
+        part_table_begin(c);
     call_enter(c, CALL_OPENING);
     c->watch.compare_at = router_now(c->part->session->base.set.router) + COMPARE_AFTER;
     return 0;
@@ -230,6 +230,8 @@ static int advance_call(struct call *c, struct error *e)
         return -1;
     if (!call_is_under_way(c))
         return 0;
+    if (c->large && call_engines_level(c, e) != 0)
+        return -1;
     call_rounds_admit(c);
     if (c->blocks.overwritten != NULL)
         overwritten_forget(&c->blocks.overwritten,
@@ -285,6 +287,15 @@ int calls_retire(struct part *p, struct error *e)
     return 0;
 }
 
+/* Gives memory for rounds back when no large call needs it. */
+static void give_rounds(struct part *p)
+{
+    for (const struct call *c = p->calls; c != NULL; c = c->next)
+        if (c->large)
+            return;
+    part_give_rounds(p);
+}
+
 void calls_advance(struct part *p)
 {
     struct session *s = p->session;
@@ -311,4 +322,6 @@ void calls_advance(struct part *p)
             return;
         }
     }
+    if (s->grows && p->level != GROUP_ROUNDS_LAST)
+        give_rounds(p);
 }

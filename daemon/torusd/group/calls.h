@@ -13,6 +13,9 @@
  * that all members have called. Waves keep its rounds together, and the last wave tells that all members have
  * all data.
  *
+ * The wave before the data also tells the level of memory that all members have for the rounds. They open the data's engine
+ * before that wave, for level 0. If the level is another one, they open it again, and one more wave tells that all have.
+ *
  * When a link goes down, all calls that are not over at all members are made again, on other routes. Members
  * where such a call is complete take part with what they have kept (restart.h). A large call that is complete
  * at one member is over at all members. The data that a small call sends is kept until a later call tells that
@@ -45,6 +48,12 @@ bool calls_were_over_everywhere(const struct part *p, uint64_t number);
 /* Opens the engines that can be opened now. Returns 1 if all are there; 0 while schedules are planned, or until
  * the first wave has been heard; or -1 with *e. */
 int call_engines_open(struct call *c, struct error *e);
+
+/* Returns how many waves a large call has before its data, as long as its level is 0. */
+uint64_t call_waves_before_data(const struct call *c);
+/* Opens the engine of a large call's data again if all waves before its data have been heard, and some member has not the
+ * memory for level 0. Returns 0, or -1 with *e. */
+int call_engines_level(struct call *c, struct error *e);
 
 /* Returns how many rounds of data all members have finished, as far as a large call's waves tell. */
 uint64_t call_rounds_finished_by_all(const struct call *c);

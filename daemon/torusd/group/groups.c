@@ -60,6 +60,8 @@ static int begin_opening(struct group *g, struct error *e)
                               .barrier = g->name,
                               .members = g->listed,
                               .unchecked = g->unchecked,
+                              .grows = g->listed == NULL &&
+                                       router_least_minor(g->groups->router) >= GROWS_MINOR,
                               .trace = g->traced,
                               .shrink = g->shrinks,
                               .wait = g->waits,
@@ -281,6 +283,7 @@ struct sessions groups_sessions(struct groups *groups)
                              session_open,
                              session_forget,
                              group_memory(router_torus(groups->router)),
+                             group_first_memory(router_torus(groups->router)),
                              group_some_memory(),
                              group_passing_memory()};
 }
@@ -397,9 +400,7 @@ size_t groups_list(const struct groups *groups, struct group_info *list, size_t 
             .calls_done = g->calls_done,
             .bytes_sent = g->bytes_sent,
             .bytes_received = g->bytes_received,
-            .reserved = part == NULL        ? 0
-                        : g->listed != NULL ? group_some_memory()
-                                            : group_memory(groups_torus(groups)),
+            .reserved = g->exchange != NULL ? exchange_reserved(g->exchange) : 0,
         };
         for (const struct part *p = part; p != NULL; p = p->next)
             list[n].early += p->early_bytes;

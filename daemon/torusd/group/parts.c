@@ -37,6 +37,12 @@ static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early
     return eager < GROUP_EAGER_MOST ? eager : GROUP_EAGER_MOST;
 }
 
+/* Returns how many parts besides the whole a node is in. */
+static uint32_t parts_of(const struct torus *whole)
+{
+    return (1u << whole->dims) - 2;
+}
+
 struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged)
 {
     struct limits l = {EARLY_MOST, ROUNDS_MOST, 0};
@@ -45,7 +51,7 @@ struct limits limits_of(const struct torus *whole, const struct torus *t, bool d
         l.early /= SOME_SHARE;
         l.rounds /= SOME_SHARE;
     } else if (t->dims < whole->dims) {
-        uint32_t parts = (1u << whole->dims) - 2;
+        uint32_t parts = parts_of(whole);
         l.early = EARLY_MOST / 2 / parts;
         l.rounds = ROUNDS_MOST / 2 / parts;
     }
@@ -53,14 +59,129 @@ struct limits limits_of(const struct torus *whole, const struct torus *t, bool d
     return l;
 }
 
+/* Returns the bytes of the whole for rounds, and for what a large vector in place keeps. The other parts together have
+ * half of it. */
+static uint64_t rounds_memory(const struct torus *whole)
+{
+    return ROUNDS_MOST + ROUNDS_MOST / (2 * whole->dims + 1);
+}
+
+/* Returns the bytes of the whole for eager calls and messages. */
+static uint64_t calls_memory(const struct torus *whole)
+{
+    return EARLY_MOST + GROUP_COPIES * limits_of(whole, whole, false).eager + GROUP_MESSAGES_MOST;
+}
+
+/* Bytes for eager calls of each other part. */
+static uint64_t other_calls_memory(const struct torus *whole)
+{
+    return (EARLY_MOST / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8) / parts_of(whole);
+}
+
+/* What a part has for the frames of waves and agreements, if it has nothing else. */
+#define POOR_EARLY (UINT64_C(16) << 10)
+
 uint64_t group_memory(const struct torus *whole)
 {
-    const uint64_t most = EARLY_MOST + ROUNDS_MOST;
-    const uint64_t undo = ROUNDS_MOST / (2 * whole->dims + 1); /* for a large vector in place */
-    const uint64_t own =
-        most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager + GROUP_MESSAGES_MOST;
+    uint64_t bytes = calls_memory(whole) + rounds_memory(whole);
 
-    return whole->dims > 1 ? own + (most + undo) / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8 : own;
+    if (whole->dims > 1)
+        bytes += rounds_memory(whole) / 2 + other_calls_memory(whole) * parts_of(whole);
+    return bytes;
+}
+
+uint64_t group_first_memory(const struct torus *whole)
+{
+    uint64_t bytes = calls_memory(whole) + (rounds_memory(whole) >> GROUP_ROUNDS_LAST);
+
+    if (whole->dims > 1)
+        bytes += (rounds_memory(whole) / 2 >> GROUP_ROUNDS_LAST) + POOR_EARLY * parts_of(whole);
+    return bytes;
+}
+
+static const struct torus *whole_of(const struct part *p)
+{
+    return router_torus(p->session->base.set.router);
+}
+
+uint64_t part_rounds_memory(const struct part *p, unsigned level)
+{
+    const struct torus *whole = whole_of(p);
+    const uint64_t bytes =
+        p->mask == 0 ? rounds_memory(whole) : rounds_memory(whole) / 2 / parts_of(whole);
+
+    return bytes >> level;
+}
+
+uint64_t part_calls_memory(const struct part *p)
+{
+    const uint64_t bytes = other_calls_memory(whole_of(p));
+
+    return bytes > POOR_EARLY ? bytes - POOR_EARLY : 0;
+}
+
+/* --- what a part of a group that grows reserves --- */
+
+static struct limits find_limits(const struct part *p, bool damaged)
+{
+    const bool some = p->session->relay != NULL;
+
+    return limits_of(some ? NULL : whole_of(p), p->torus, damaged || some);
+}
+
+uint64_t part_undamaged_eager(const struct part *p)
+{
+    return find_limits(p, false).eager;
+}
+
+void part_set_limits(struct part *p)
+{
+    p->limits = find_limits(p, p->finds_routes);
+    if (!p->poor)
+        return;
+    p->limits.eager = 0;
+    if (p->limits.early > POOR_EARLY)
+        p->limits.early = POOR_EARLY;
+}
+
+void part_take_memory(struct part *p)
+{
+    struct session *s = p->session;
+
+    if (!s->grows || p->has_memory || p->lacks)
+        return;
+    p->has_memory = s->memory.take(s->events.context, part_calls_memory(p));
+    p->lacks = !p->has_memory;
+}
+
+void part_give_memory(struct part *p)
+{
+    struct session *s = p->session;
+
+    if (p->has_memory)
+        s->memory.give(s->events.context, part_calls_memory(p));
+    p->has_memory = false;
+    p->poor = true;
+    part_set_limits(p);
+}
+
+void part_take_rounds(struct part *p)
+{
+    struct session *s = p->session;
+
+    for (unsigned level = 0; level < p->level; level++)
+        if (s->memory.take(s->events.context,
+                           part_rounds_memory(p, level) - part_rounds_memory(p, p->level)))
+            p->level = level;
+}
+
+void part_give_rounds(struct part *p)
+{
+    struct session *s = p->session;
+
+    s->memory.give(s->events.context,
+                   part_rounds_memory(p, p->level) - part_rounds_memory(p, GROUP_ROUNDS_LAST));
+    p->level = GROUP_ROUNDS_LAST;
 }
 
 /* What the members of an eager call send is about a quarter of their limit of early frames, wherever it is, and two such
@@ -186,7 +307,7 @@ static int wave_read(struct source *s, uint32_t destination, uint64_t offset, ui
 
     (void)destination, (void)e;
     out->slab = slab_ref(w->slab);
-    out->data = w->slab->data + (offset < w->bytes ? at : w->bytes + at);
+    out->data = w->slab->data + (offset < w->told ? offset : w->told + at);
     out->length = most < left ? most : left;
     return 1;
 }
@@ -197,7 +318,7 @@ static int wave_write(struct sink *s, uint32_t origin, uint64_t offset, const st
     const struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, sink));
 
     (void)origin, (void)e;
-    if (offset < w->bytes && piece->length <= w->bytes - offset)
+    if (offset < w->told && piece->length <= w->told - offset)
         memcpy((uint8_t *)w->result + offset, piece->data, piece->length);
     return 0;
 }
@@ -206,8 +327,7 @@ static const struct source_ops wave_source_ops = {.size = wave_size, .read = wav
 static const struct sink_ops wave_sink_ops = {.write = wave_write, .pending = sink_never_pending};
 
 struct engine *wave_open(struct wave *w, const struct part *p, const struct peer_group_call *mark,
-                         const void *numbers, uint32_t bytes, uint32_t window, void *result,
-                         struct error *e)
+                         const void *numbers, uint32_t window, struct error *e)
 {
     struct engine_setup setup = part_engine_setup(p, mark, &w->source, &w->sink);
     const struct reducing_options options = {.type = REDUCTION_UINT64,
@@ -215,20 +335,23 @@ struct engine *wave_open(struct wave *w, const struct part *p, const struct peer
                                              .everywhere = true,
                                              .unchecked = p->session->unchecked};
 
-    *w = (struct wave){.source = {.ops = &wave_source_ops},
-                       .sink = {.ops = &wave_sink_ops},
-                       .slab = slab_without_pool(2 * (size_t)bytes, NULL, NULL),
-                       .bytes = bytes,
-                       .result = result};
+    w->source.ops = &wave_source_ops;
+    w->sink.ops = &wave_sink_ops;
+    w->slab = slab_without_pool((size_t)w->told + w->bytes, NULL, NULL);
     if (w->slab == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
         return NULL;
     }
-    memcpy(w->slab->data, numbers, bytes);
-    memset(w->slab->data + bytes, 0, bytes);
-    setup.round_bytes = bytes;
+    memcpy(w->slab->data, numbers, w->told);
+    memset(w->slab->data + w->told, 0, w->bytes);
+    setup.round_bytes = w->bytes;
     setup.window = window;
     return reducing_new(&setup, &p->tree, &options, e);
+}
+
+void wave_set(struct wave *w, unsigned round, uint64_t number)
+{
+    memcpy(w->slab->data + (size_t)round * w->bytes, &number, sizeof number);
 }
 
 void wave_free(struct wave *w)

@@ -161,7 +161,8 @@ static int start_agreement(struct part *p, struct error *e)
     calls_report(p, &here);
     here.first = ~here.first;
     a->mark = (struct peer_group_call){.number = STAGE_AGREEMENT, .part = p->mask};
-    a->engine = wave_open(&a->wave, p, &a->mark, &here, sizeof here, 1, &a->result, e);
+    a->wave = (struct wave){.bytes = sizeof here, .told = sizeof here, .result = &a->result};
+    a->engine = wave_open(&a->wave, p, &a->mark, &here, 1, e);
     if (a->engine == NULL)
         return -1;
     a->engine->rounds = 1;
@@ -278,14 +279,6 @@ static int find_tree(struct part *p, struct error *e)
                            : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
 }
 
-static struct limits part_limits(const struct part *p, bool damaged)
-{
-    const bool some = p->session->relay != NULL;
-
-    return limits_of(some ? NULL : router_torus(p->session->base.set.router), p->torus,
-                     damaged || some);
-}
-
 struct part *part_new(struct session *s, uint32_t mask, struct error *e)
 {
     const struct torus *whole = router_torus(s->base.set.router);
@@ -323,7 +316,8 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
     }
     p->agreed = true;
     /* In a group of some nodes this is the same whatever its network is. */
-    p->undamaged_eager = part_limits(p, false).eager;
+    p->undamaged_eager = part_undamaged_eager(p);
+    p->level = s->grows ? GROUP_ROUNDS_LAST : 0;
     if (part_take_damage(p, e) != 0 ||
         members_init(&p->members, p->torus->nodes, p->rank, s->shrunk ? s->damage.gone : NULL, e) !=
             0 ||
@@ -331,7 +325,7 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         part_free(p);
         return NULL;
     }
-    p->limits = part_limits(p, p->finds_routes);
+    part_set_limits(p);
     return p;
 no_memory:
     part_free(p);
@@ -373,7 +367,7 @@ int part_renew(struct part *p, struct error *e)
         return -1;
     if (part_take_damage(p, e) != 0 || find_tree(p, e) != 0)
         return -1;
-    p->limits = part_limits(p, p->finds_routes);
+    part_set_limits(p);
     return 0;
 }
 

@@ -142,6 +142,7 @@ static int attach_session(struct session *s, const struct session_setup *setup, 
     s->base.set.handle = setup->handle;
     s->tree = setup->tree;
     s->events = setup->events;
+    s->memory = setup->memory;
     trace_unref(s->base.set.trace);
     s->base.set.trace = trace_ref(setup->trace);
     s->planner = setup->planner;
@@ -239,6 +240,7 @@ static struct session *session_new(struct groups *groups, const struct session_s
     s->groups = groups;
     s->attached = true;
     s->unchecked = setup->unchecked;
+    s->grows = setup->grows;
     (void)snprintf(s->name, sizeof s->name, "%s", setup->name);
     (void)snprintf(s->id, sizeof s->id, "%s", setup->id);
     s->next = groups->sessions;

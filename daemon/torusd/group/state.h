@@ -103,11 +103,13 @@ struct session {
     struct session *next;
     struct groups *groups;
     struct block_events events;
+    struct session_memory memory;
     char name[GROUP_NAME_SIZE];
     bool *is_member;     /* by node; NULL: all nodes are members, or may be (`shrunk`) */
     bool passive;        /* this node is not a member, has no part, and only passes data on */
     struct relay *relay; /* NULL: all nodes are members (relay.h) */
     bool unchecked;
+    bool grows;              /* as spec.grows: its parts reserve memory when they need it */
     struct planner *planner; /* for the whole torus */
     /* The program here; NULL: it has left, or has not opened the group yet. */
     struct group *group;
@@ -153,7 +155,7 @@ void session_is_over(struct session *s);
 /* Bytes that the calls of a part may use at a node. */
 struct limits {
     uint64_t early;  /* early frames */
-    uint64_t rounds; /* data of a large call that is under way */
+    uint64_t rounds; /* data of a large call that is under way, at level 0 */
     /* A call of at most this size starts without waiting for other members; up to GROUP_COPIES copies of such
      * calls are held. */
     uint64_t eager;
@@ -175,12 +177,22 @@ static inline uint64_t limits_wire_bytes(uint64_t bytes)
     return bytes + (bytes / REDUCTION_LEAST_CHUNK + 1) * DIGEST_SIZE;
 }
 
+/* How much of limits.rounds a call has: all at level 0, and at each other level half of the one before. A group that grows
+ * has the last one for each of its parts, and reserves more while large calls are under way. */
+#define GROUP_ROUNDS_LAST 5u
+
 /* Returns the limits of the part `t` of a torus `whole`; `damaged`: links or nodes are down. All possible parts, each with
  * a large call under way, fit into group_memory(whole). NULL: `t` is the network of some nodes, and the call fits into
  * group_some_memory(). */
 struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged);
 /* Returns the bytes that a group may use at a node. */
 uint64_t group_memory(const struct torus *whole);
+/* The same for a group that grows and whose parts have not reserved more. */
+uint64_t group_first_memory(const struct torus *whole);
+/* Returns the bytes that a part of a group that grows may use for the rounds of its large calls at a level. */
+uint64_t part_rounds_memory(const struct part *p, unsigned level);
+/* Returns the bytes that a part needs beside its rounds, but the whole, which has them. */
+uint64_t part_calls_memory(const struct part *p);
 /* The same in a group of some nodes. */
 uint64_t group_some_memory(void);
 /* Returns the bytes that a node which is no member of a group may hold for it on their way. */
@@ -197,14 +209,15 @@ uint64_t part_blocks(const struct part *p, uint64_t blocks, uint64_t crossing);
 #define CALL_MASK 63u
 
 /* The source and sink of waves. Each round calculates, number by number, the maximum of vectors of all members. The
- * numbers mean something in the first round only; in the others they are zero, and only their arrival counts. */
+ * numbers mean something in the first rounds only; in the others they are zero, and only their arrival counts. */
 struct wave {
     struct source source;
     struct sink sink;
     struct slab
-        *slab; /* what this member contributes: its numbers in the first round, then zeros */
-    uint32_t bytes;
-    void *result; /* the maxima of the first round */
+        *slab;      /* what this member contributes: its numbers in the first rounds, then zeros */
+    uint32_t bytes; /* of a round */
+    uint32_t told;  /* of the rounds in which the numbers mean something */
+    void *result;   /* their maxima */
 };
 
 /* What is known about a call when links have gone down. If it is complete at one member, all members have made it. */
@@ -250,6 +263,11 @@ struct part {
     const struct detour *detour;    /* NULL: not found yet */
     const struct detour *both_ways; /* the same for reductions; NULL: not found yet */
     struct limits limits;
+    /* Of a group that grows: the level of the memory for rounds that is reserved here; whether memory for the eager calls
+     * of a part that is not the whole is reserved (`has_memory`), or there was none here (`lacks`), or none at some
+     * member, so that the part has no eager calls with data (`poor`). */
+    unsigned level;
+    bool has_memory, lacks, poor;
     /* By port of the node: port of the part, or -1. In a group of some nodes: any of its ports there (part_port()). */
     int8_t port[TORUS_MAX_PORTS];
     struct planner *planner;
@@ -291,17 +309,31 @@ int part_trees(struct part *p, struct error *e);
 /* Returns what the engines of a part have in common. */
 struct engine_setup part_engine_setup(const struct part *p, const struct peer_group_call *mark,
                                       struct source *source, struct sink *sink);
-/* Sets *w up, and opens its engine, on the tree of the part: this member contributes `bytes` at `numbers`, which are
- * uint64_t. Borrows `mark` and `result`. The caller frees *w, also after an error. Returns NULL with *e if there is no
- * memory. */
+/* Sets *w up, and opens its engine, on the tree of the part: this member contributes w->bytes at `numbers`, which are
+ * uint64_t, in each of the first rounds, w->told bytes in all. Borrows `mark` and w->result. The caller sets these three
+ * before, and frees *w, also after an error. Returns NULL with *e if there is no memory. */
 struct engine *wave_open(struct wave *w, const struct part *p, const struct peer_group_call *mark,
-                         const void *numbers, uint32_t bytes, uint32_t window, void *result,
-                         struct error *e);
+                         const void *numbers, uint32_t window, struct error *e);
+/* Sets the number that this member contributes to a round that it has not admitted, one of the first. */
+void wave_set(struct wave *w, unsigned round, uint64_t number);
 /* Frees a wave after its engine; *w may be all zero instead. */
 void wave_free(struct wave *w);
 /* Returns the part's port of a frame that has arrived through this port of the node; -1: it has none there. `channel`: of
  * the frame's mark. */
 int part_port(const struct part *p, unsigned port, uint32_t channel);
+/* Sets p->limits, for links that are up or down as p->finds_routes says. */
+void part_set_limits(struct part *p);
+/* Returns limits.eager of the undamaged part. */
+uint64_t part_undamaged_eager(const struct part *p);
+/* Reserves memory for the eager calls of a part, if the group grows and that was not tried before: sets p->has_memory or
+ * p->lacks. */
+void part_take_memory(struct part *p);
+/* Gives that memory back, because some member lacks it, and sets p->poor. */
+void part_give_memory(struct part *p);
+/* Reserves as much as there is for the rounds of a large call. Never waits. */
+void part_take_rounds(struct part *p);
+/* Gives it back. */
+void part_give_rounds(struct part *p);
 /* Tells an engine of the part which links its session has lost. */
 void part_tell_lost(const struct part *p, struct engine *engine);
 

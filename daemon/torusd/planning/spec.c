@@ -67,6 +67,7 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
 {
 #define READ(type, number, field) .field = message->field,
     struct spec borrowed = {.unchecked = message->unchecked,
+                            .grows = message->grows,
                             .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
                                               ? SPEC_LONGEST_TIMEOUT
                                               : message->timeout_ms * MILLISECOND,
@@ -96,6 +97,7 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
 #undef WRITE_NUMBER
     message->mode = (char *)(uintptr_t)mode_name(s->mode);
     message->unchecked = s->unchecked;
+    message->grows = s->grows;
     message->timeout_ms = s->timeout_ns / MILLISECOND;
 }
 

@@ -34,13 +34,15 @@ struct spec {
     const char *from, *to; /* "": generated blocks, verified; else folders, see
                             * engine/output_store.h */
     bool missing_ok;
-    bool replace;    /* old results at `to` are replaced; otherwise there must be none */
-    bool shrink;     /* exchange, group: nodes that are down are left out; otherwise they fail it */
-    bool wait;       /* nodes that are down are waited for, within the timeout; otherwise they
+    bool replace;   /* old results at `to` are replaced; otherwise there must be none */
+    bool shrink;    /* exchange, group: nodes that are down are left out; otherwise they fail it */
+    bool wait;      /* nodes that are down are waited for, within the timeout; otherwise they
                       * fail it */
-    bool unchecked;  /* group: blocks travel without digests */
-    bool trace;      /* every node records what it does (daemon/lib/trace) */
-    uint32_t repeat; /* exchanges back to back; 0 means 1 */
+    bool unchecked; /* group: blocks travel without digests */
+    bool
+        grows; /* group: it reserves memory for large calls and parts as it needs it; set by the root */
+    bool trace;          /* every node records what it does (daemon/lib/trace) */
+    uint32_t repeat;     /* exchanges back to back; 0 means 1 */
     uint64_t timeout_ns; /* limit for all repetitions; 0: a default by sizes and link rate */
 };
 

@@ -124,9 +124,11 @@ void swarm_draw_groups(struct swarm_world *w)
 
     if (groups == 0)
         return;
+    bool grow = chance_below(&c, 3) == 0; /* with what they are opened with, and little more */
+    const uint64_t one = grow ? group_first_memory(&w->torus) * 9 / 8 : group_memory(&w->torus);
     if (!tight)
-        w->setup.memory += (groups * group_memory(&w->torus) * 4 + 2) / 3; /* a quarter is left */
-    if (calm) /* the programs alone are to blame */
+        w->setup.memory += (groups * one * 4 + 2) / 3; /* a quarter is left */
+    if (calm)                                          /* the programs alone are to blame */
         w->faults = 0;
     for (unsigned i = 0; i < groups; i++) {
         struct chance own = chance_stream(w->seed, STREAM_GROUPS, 1 + i);

@@ -224,6 +224,19 @@ void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g)
     sim_violated(play->sim, "mistakes", "group \"%s\": nobody has noticed the mistake", g->name);
 }
 
+/* Returns what the session of a group must have reserved. */
+static uint64_t memory_of(const struct session *s, const struct torus *whole)
+{
+    if (!s->grows)
+        return group_memory(whole);
+    uint64_t bytes = group_first_memory(whole);
+    for (const struct part *p = s->part; p != NULL; p = p->next) {
+        bytes += part_rounds_memory(p, p->level) - part_rounds_memory(p, GROUP_ROUNDS_LAST);
+        bytes += p->has_memory ? part_calls_memory(p) : 0;
+    }
+    return bytes;
+}
+
 static void check_memory(struct swarm_play *play)
 {
     const uint64_t most = group_memory(&play->world->torus);
@@ -236,7 +249,7 @@ static void check_memory(struct swarm_play *play)
         for (const struct group *g = sim_groups(play->sim, rank)->groups; g != NULL; g = g->next) {
             const struct part *p = g->session != NULL ? g->session->part : NULL;
             uint64_t early = 0;
-            reserved += p != NULL ? most : 0;
+            reserved += p != NULL ? memory_of(g->session, &play->world->torus) : 0;
             for (; p != NULL; p = p->next)
                 early += p->early_bytes;
             if (early > most)
