@@ -129,6 +129,17 @@ static bool rounds_agree(const struct call *c)
            (wave != NULL ? wave->rounds_finished : 0) <= a->waved;
 }
 
+/* Whether what the call may have under way is reserved. */
+static bool memory_agrees(const struct part *p, const struct call *c)
+{
+    const bool has_data = c->attempt.engine[STAGE_DATA] != NULL;
+
+    if (!p->session->grows || !has_data)
+        return true;
+    return c->large ? c->attempt.admitted == 0 || c->attempt.level >= p->level
+                    : p->mask == 0 || p->has_memory;
+}
+
 static int check_one(const struct part *p, const struct call *c, bool kept, struct error *e)
 {
     const struct call_attempt *a = &c->attempt;
@@ -152,6 +163,8 @@ static int check_one(const struct part *p, const struct call *c, bool kept, stru
                              "whether received data is discarded does not fit where it is over");
     if (states[c->state].under_way != (c->watch.compare_at != ROUTER_NEVER))
         return call_violated(c, e, "whether it is compared with others does not fit the state");
+    if (!memory_agrees(p, c))
+        return call_violated(c, e, "its memory is not reserved");
     if (!rounds_agree(c))
         return call_violated(c, e, "its rounds are outside of their window");
     if (c->state == CALL_SUSPENDED && c->suspended.finished_by_all > c->suspended.finished)
