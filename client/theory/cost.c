@@ -39,7 +39,7 @@ const char *cost_origin_name(enum cost_origin from)
 
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a)
 {
-    return work_to_verify(t, a) <= WORK_QUICK;
+    return work_of(t, a) <= WORK_QUICK;
 }
 
 int cost_enumerate(const struct torus *t, const struct algorithm *a, const struct damage *rates,

@@ -41,11 +41,12 @@ struct cost {
 
 const char *cost_origin_name(enum cost_origin from); /* "enumeration", "formula" */
 
-/* Whether the algorithm can be counted (schedule_verify()) within a few seconds. */
+/* Whether all different routes of the algorithm can be followed within a few seconds. */
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a);
 
-/* Counts the costs of any algorithm, also of one from a file, on channels of these rates
- * (schedule_verify_rated(); NULL: all alike). Returns 0 with *c, without formula; or -1 with *e: see schedule_verify(). */
+/* Counts the costs of any algorithm, also of one from a file, by following all its routes, on channels of these rates
+ * (schedule_verify_rated(); NULL: all alike). Returns
+ * 0 with *c, without formula; or -1 with *e: see schedule_verify(). */
 int cost_enumerate(const struct torus *t, const struct algorithm *a, const struct damage *rates,
                    struct cost *c, struct error *e);
 

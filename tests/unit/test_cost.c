@@ -250,15 +250,6 @@ TEST(unknown_costs)
     assert_fails(cost_find(&square, "tsang", NULL, &c, &e), e, ERROR_USAGE, "");
 }
 
-/* Counts by lines and by rules are quick on tori whose routes are too many to follow. */
-TEST(quick_counts)
-{
-    static const char *const names[] = {"tree", "dim-tree", "pair", "cccube"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_int_equal(find("64x64", names[i]).from, COST_ENUMERATED);
-}
-
 /* Too large to enumerate, but the formula holds. */
 TEST(by_formula)
 {
