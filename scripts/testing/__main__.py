@@ -61,9 +61,13 @@ def options():
                         'are listed as unsteady and do not fail the run')
     parser.add_argument('--strict', action='store_true', help='no --retry: this is the default')
     parser.add_argument('-x', '--first-failure', action='store_true', help='end at the first test that fails')
+    parser.add_argument('--minutes', type=float, metavar='N',
+                        help='begin no test later than N minutes from now, packages and building included; the tests '
+                        'then run in another order each day, and the end says how many were left out')
     parser.add_argument('--times', metavar='FILE', help='write the seconds of each test, and which failed, to FILE (JSON)')
     parser.add_argument('--no-install', action='store_true', help='do not install packages')
     o = parser.parse_args()
+    o.end = None if o.minutes is None else time.monotonic() + 60 * o.minutes
     for name in o.parts:
         if name not in PARTS:
             parser.error(f'unknown part {name}: the parts are {", ".join(PARTS)}')
@@ -159,7 +163,8 @@ def run(o, parts, folder):
     status = pytest(*where, *builds, '-m', f'({" or ".join(parts)}){level}', '--times', times,
                     '--workers', 1 if parts == ['vm'] else WORKERS * len(os.sched_getaffinity(0)),
                     '--basetemp', folder / 'tests', '-o', f'cache_dir={folder}/cache',
-                    *(['--since', o.since] if o.since else []), *(['-x'] if o.first_failure else []))
+                    *(['--since', o.since] if o.since else []), *(['-x'] if o.first_failure else []),
+                    *(['--most', max(0, o.end - time.monotonic())] if o.end else []))
     if status == NO_TESTS and (o.rest or o.since):
         print(f'no test of {", ".join(parts)} is needed')
         status = 0

@@ -39,13 +39,13 @@ def tests(tmp_path):
     """tests('def test_a(): ...'): pytest with two workers, in the background."""
     started = []
 
-    def start(*files):
+    def start(*files, options=()):
         (tmp_path / 'conftest.py').write_text(CONFTEST)
         for number, text in enumerate(files):
             (tmp_path / f'test_{number}.py').write_text('import os, signal, time\n' + text)
         environment = {**os.environ, 'PYTHONPATH': f'{CHECKOUT / "tests"}:{CHECKOUT / "topo"}'}
         process = subprocess.Popen([sys.executable, '-m', 'pytest', '-q', '-p', 'support.spread', '--workers', '2',
-                                    '--rootdir', tmp_path, tmp_path], env=environment, text=True,
+                                    *options, '--rootdir', tmp_path, tmp_path], env=environment, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         started.append(process)
         return process
@@ -91,6 +91,14 @@ def test_what_measures_runs_when_nothing_else_does(tests, tmp_path):
                      *['def test_long(note):\n  time.sleep(0.3)\n  note("ended")\n'] * 3))
     assert '4 passed' in said, said
     assert (tmp_path / 'log').read_text().split('\n')[-2] == 'test_quiet began'
+
+
+def test_no_test_begins_after_the_time(tests, tmp_path):
+    slow = 'def test_slow(note):\n  note("ran")\n  time.sleep(0.2)\n'
+    said = end(tests(*[slow] * 40, options=('--most', '0.5')))
+    ran = (tmp_path / 'log').read_text().count('ran')
+    assert 0 < ran < 40 and f'{ran} passed' in said, said
+    assert f'NOT RUN, because the time was over: {40 - ran} tests' in said, said
 
 
 def test_ctrl_c_ends_all_workers_in_order(tests, tmp_path):

@@ -7,11 +7,16 @@ A machine with few processors is busy with two kinds of tests: those that mostly
 sometimes wait for the disk. The latter run at a low priority, two more at a time than there are processors. Tests that measure links run at the
 end, when nothing else does. An item says what it is: `item.computes`, `item.quiet`, `item.unit` (tests with the same
 one stay together), `item.whole` (so do all of the unit, however many they are: what they share takes long to make).
+
+With `--most SECONDS`, no test begins after that time. The units then run in an order of the day, so that other tests are
+left out on other days, and the end of the output says how many were.
 """
 
 import os
+import random
 import resource
 import signal
+import time
 import traceback
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
@@ -142,8 +147,10 @@ class Worker:
 class Spread:
     """In the parent: hands out units, and passes on the reports."""
 
-    def __init__(self, config, count):
+    def __init__(self, config, count, most):
         self.config, self.count = config, count
+        self.end = None if most is None else time.monotonic() + most
+        self.left_out = 0
         self.processor = {}  # processor seconds of each test, by nodeid
 
     @pytest.hookimpl(tryfirst=True)
@@ -153,6 +160,8 @@ class Spread:
         if session.config.option.collectonly:
             return True
         self.session, self.left = session, units(session.items)
+        if self.end is not None:
+            random.Random(time.strftime('%Y%m%d')).shuffle(self.left)
         self.forked, self.workers, self.idle = 0, {}, []
         session.config._tmp_path_factory.getbasetemp()
         try:
@@ -228,11 +237,18 @@ class Spread:
         if not self.session.shouldfail and not self.session.shouldstop:
             self._fork()
 
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.left_out:
+            terminalreporter.write_line(f'NOT RUN, because the time was over: {self.left_out} tests')
+
     def _fail(self, nodeid, text):
         self.config.hook.pytest_runtest_logreport(
             report=pytest.TestReport(nodeid, (nodeid, None, nodeid), {}, 'failed', text, 'call'))
 
     def _hand_out(self):
+        if self.end is not None and time.monotonic() >= self.end:
+            self.left_out += sum(len(unit.indices) for unit in self.left)
+            self.left = []
         while self.idle:
             running = [worker.unit for worker in self.workers.values() if worker.unit]
             unit = self._next(running)
@@ -268,9 +284,11 @@ class Spread:
 
 def pytest_addoption(parser):
     parser.addoption('--workers', type=int, default=1, metavar='N', help='run the tests in N processes')
+    parser.addoption('--most', type=float, metavar='SECONDS',
+                     help='begin no test after so many seconds (two workers or more)')
 
 
 def pytest_configure(config):
     count = config.getoption('--workers')
     if count > 1:
-        config.pluginmanager.register(Spread(config, count), 'spread')
+        config.pluginmanager.register(Spread(config, count, config.getoption('--most')), 'spread')
