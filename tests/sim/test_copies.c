@@ -376,7 +376,7 @@ static struct copy_request exchange_of_trees(struct sim *sim)
 /* Every algorithm that exchanges blocks carries trees, in every mode that it has, and the result names it. */
 TEST(exchanges_by_named_algorithms)
 {
-    static const char *const networks[] = {"4x4", "5x3", "4", "2x2x2", "3mx3m"};
+    static const char *const networks[] = {"2x2x2", "4x4", "4", "5x3", "3mx3m"};
     unsigned runs = 0;
 
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i += one_in(2)) {
@@ -402,7 +402,7 @@ TEST(exchanges_by_named_algorithms)
         }
         copy_end(sim);
     }
-    assert_true(runs > 40);
+    assert_true(runs > 40 / one_in(2));
 }
 
 /* A named algorithm needs every link: without one the copy is refused or fails, or waits for the link. */

@@ -243,7 +243,7 @@ static bool is_chosen(const struct lie_scene *scene, const struct lie_field *fie
 static bool has_turn(size_t field)
 {
     return *only != '\0' ? strncmp(list.field[field].name, only, strlen(only)) == 0
-                         : field % (SIM_SHARE > 1 ? 2 * SIM_SHARE : 1) == 0;
+                         : field % (SIM_SHARE > 1 ? 3 * SIM_SHARE : 1) == 0;
 }
 
 static void lies_in_what_it_has_to_say(void **state)

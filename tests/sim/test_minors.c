@@ -211,7 +211,7 @@ TEST(copies_wait_for_the_last_node)
     named.kind = COPY_EXCHANGE;
     named.missing_ok = true;
     named.algorithm = (char *)(uintptr_t) "direct";
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + (SIM_SHARE > 1 ? 2 : seeds / 4); seed++) {
         copy_while_one_is_older(seed, COPY_MINOR, &plain, NULL);
         copy_while_one_is_older(seed, COPY_MORE_MINOR, &skips, &plain);
         copy_while_one_is_older(seed, COPY_MORE_MINOR, &limits, &plain);
