@@ -372,9 +372,8 @@ static int join_steps(struct making *m, const struct route *r)
 
 static int make_stepped(struct making *m)
 {
-    if (visit_routes(m, count_blocks) != 0)
+    if (visit_routes(m, count_blocks) != 0 || tally_sort(&m->messages) != 0)
         return -1;
-    tally_sort(&m->messages);
     for (size_t i = 0; i < m->messages.count; i++) {
         const struct tally_entry *entry = &m->messages.at[i];
         const struct leg leg = message_key_leg(m->torus, entry->key);
@@ -385,9 +384,8 @@ static int make_stepped(struct making *m)
         if (add_message(m, node, &message) != 0 || add_leg(m, &leg, &node, lane) != 0)
             return -1;
     }
-    if (visit_routes(m, join_steps) != 0)
+    if (visit_routes(m, join_steps) != 0 || tally_sort(&m->needs) != 0)
         return -1;
-    tally_sort(&m->needs);
     for (size_t i = 0; i < m->needs.count; i++)
         if (timed_add_need(m->timed, (uint32_t)(m->needs.at[i].key >> 32),
                            (uint32_t)m->needs.at[i].key) != 0)

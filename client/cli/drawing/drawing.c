@@ -35,8 +35,7 @@ static int tally_classes(struct routes *r, struct tally *messages)
             here = routes_leg_end(r, here, &r->leg[i]);
         }
     }
-    tally_sort(messages);
-    return 0;
+    return tally_sort(messages);
 }
 
 /* As tally_classes(), for the blocks of one source only, and with nodes instead of classes. The routes of the source
@@ -60,8 +59,7 @@ static int tally_source(struct routes *r, uint32_t source, struct tally *message
             here = routes_leg_end(r, here, &r->leg[leg]);
         }
     }
-    tally_sort(messages);
-    return 0;
+    return tally_sort(messages);
 }
 
 /* Whether a step is collected: all are if the whole torus is shown, else those that were chosen, as long as

@@ -393,8 +393,9 @@ static int note_route(struct draft *d)
  * blocks, which are added later. Returns NULL without memory. */
 static struct plan_message *make_messages(struct plan *p, struct tally *tally, uint32_t *count)
 {
-    tally_sort(tally);
-    struct plan_message *message = calloc(tally->count + 1, sizeof *message); /* never 0 bytes */
+    struct plan_message *message =
+        tally_sort(tally) == 0 ? calloc(tally->count + 1, sizeof *message) /* never 0 bytes */
+                               : NULL;
     if (message == NULL)
         return NULL;
     for (size_t i = 0; i < tally->count; i++) {

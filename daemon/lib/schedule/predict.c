@@ -123,7 +123,8 @@ static int count_messages(const struct torus *t, const struct algorithm *a,
             here = routes_leg_end(&r, here, leg);
         }
     }
-    tally_sort(&messages);
+    if (rc == 0)
+        rc = tally_sort(&messages);
     double crossed = 0;
     for (size_t i = 0; i < messages.count; i++)
         crossed += (double)(messages.at[i].key & UINT16_MAX);

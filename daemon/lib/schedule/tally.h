@@ -8,30 +8,27 @@
 
 struct tally_entry {
     uint64_t key;
-    uint64_t count; /* 0: an empty place of the table */
+    uint64_t count;
 };
 
-/* A hash table with open addressing, at most half full, until it is sorted. Zero-initialise it.
- * Keys can come from a file that was made so that all of them want the same place. So when finding
- * keys takes too long, the entries move to places that depend on the address of the table, which
- * cannot be foreseen. */
+#define TALLY_RECENT_BITS 10
+
+/* A list of entries, several of which can have the same key until it is sorted. A key that was
+ * added not long ago is found in it. Zero-initialise it. */
 struct tally {
     struct tally_entry *at;
-    size_t count;        /* different keys */
-    size_t room;         /* 0 or a power of two */
-    uint64_t multiplier; /* determines the places of keys */
-    uint64_t finds;      /* finds since the entries moved last */
-    uint64_t probes;     /* places looked at in these finds */
-    uint64_t earlier;    /* places looked at before that */
+    size_t count, room;
+    size_t sorted; /* entries after the last sort */
+    uint32_t
+        recent[1u << TALLY_RECENT_BITS]; /* where keys may be: by some bits of their products */
 };
 
-/* Add one, or `count` of at least one, to the count of a key. Return 0, or -1 without memory. Must
- * not be called after tally_sort(). */
+/* Add one, or `count` of at least one, to the count of a key. Return 0, or -1 without memory. */
 int tally_add(struct tally *t, uint64_t key);
 int tally_add_many(struct tally *t, uint64_t key, uint64_t count);
 
-/* Turns the table into a list, at[0..count-1], in ascending order of keys, and frees unused memory. */
-void tally_sort(struct tally *t);
+/* Makes at[0..count-1] one entry for each key, in ascending order, and frees unused memory. Returns 0, or -1 without memory. */
+int tally_sort(struct tally *t);
 
 /* Frees the entries; leaves an empty tally. */
 void tally_free(struct tally *t);

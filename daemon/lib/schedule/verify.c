@@ -9,17 +9,7 @@
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
-#define MESSAGES_MOST (1u << 25) /* their table takes 2 GiB */
-
-/* A channel of a place (struct run). */
-struct channel {
-    double free;       /* time when it has carried all messages of steps before `step` */
-    double start;      /* time when it begins to carry the messages of `step` */
-    double load;       /* time that it takes for the blocks of `step` */
-    uint32_t messages; /* messages that it carries in `step` */
-    uint32_t step;
-    double total; /* time for the blocks of all steps so far */
-};
+#define MESSAGES_MOST (1u << 25) /* their tally takes 1 GiB at most */
 
 /* The messages that start and end at a place: the last step in which one did (steps count from 1;
  * 0: none so far), and the time when the last one has left, and has arrived. */
@@ -28,28 +18,53 @@ struct turn {
     double sent, received;
 };
 
-/* A combined message that starts at node `start`. */
+/* Channels with consecutive numbers; a message crosses each of them so many times. */
+struct stretch {
+    uint32_t first, count, times;
+};
+
+/* A combined message from node `start` to node `end`, on stretches of the line that begins with channel `line`. */
 struct message {
     struct leg leg;
-    uint32_t start;
+    uint32_t start, end;
     uint64_t blocks;
+    double time; /* when it starts */
+    size_t stretch;
+    uint32_t stretches, line;
 };
 
 /* The schedule as it runs. Translations move channels, so one place stands for all nodes of a
  * class. XORs do not move the channels, and channels of different rates cannot stand for others: then each
- * node is a place. */
+ * node is a place.
+ *
+ * Channels are numbered so that the channels that a message crosses follow each other: by port, then
+ * by lines of places, then along the line. A step costs a few additions and comparisons for each
+ * channel of each message, which take most of the time: so each figure has an array of its own. */
 struct run {
     const struct routes *routes;
     const struct damage *rates; /* NULL: all channels have the full rate */
     uint32_t places;
+    /* Places along a line of a dimension, and how far apart their numbers are. */
+    uint32_t span[TORUS_MAX_DIMS], stride[TORUS_MAX_DIMS];
     bool is_each_a_place;
-    uint32_t *next;           /* if so: node -> the next node of its class, or TORUS_NO_NODE */
-    bool by_rule;             /* no route has been followed */
-    struct channel *channel;  /* place * ports + port */
+    uint32_t *next; /* if so: node -> the next node of its class, or TORUS_NO_NODE */
+    bool by_rule;   /* no route has been followed */
+
+    /* By channel. `start` and `load` are those of the step of its line. */
+    double *free;     /* time when it has carried all messages of earlier steps */
+    double *start;    /* time when it begins to carry the messages of the step; 0: it has none */
+    double *load;     /* time that it takes for their blocks */
+    double *total;    /* time for the blocks of all earlier steps */
+    double *slowness; /* time for a block; if all have the full rate: of any line */
+    uint32_t *
+        step; /* by the first channel of a line: the last step with messages there, as in struct turn */
+
     struct turn *turn;        /* by place */
     bool has_few_ports;       /* the algorithm limits the messages of a node at a time */
     struct message *messages; /* of the current step */
     size_t count, room;
+    struct stretch *stretch; /* of these messages */
+    size_t stretches, stretch_room;
     uint64_t started;    /* messages of all steps */
     uint64_t block_hops; /* channels crossed by all blocks together */
 };
@@ -100,7 +115,7 @@ static int check_branch(const struct routes *r, uint32_t start, struct leg *othe
 static int count_message(const struct routes *r, struct tally *messages, uint32_t class,
                          const struct leg *leg, uint64_t blocks, struct error *e)
 {
-    if (messages->count == MESSAGES_MOST)
+    if (messages->sorted > MESSAGES_MOST)
         return error_set(e, ERROR_REFUSED,
                          "%s has more than %u different messages on this torus, too many to check",
                          r->algorithm->name, MESSAGES_MOST);
@@ -150,79 +165,149 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
     return 0;
 }
 
-/* Returns the channel on which a message leaves *node, made ready for the message's step, and moves
- * *node to the channel's other end. */
-static struct channel *cross(const struct run *run, const struct leg *leg, uint32_t *node)
-{
-    const struct routes *r = run->routes;
-    unsigned port = torus_port(r->torus, leg->dim, leg->direction);
-    struct channel *c = &run->channel[(size_t)place(run, *node) * torus_ports(r->torus) + port];
-
-    if (c->step != leg->step)
-        *c = (struct channel){.free = c->start + c->load, .step = leg->step, .total = c->total};
-    *node = routes_neighbour(r, *node, port);
-    return c;
-}
-
 static double later(double a, double b)
 {
     return a > b ? a : b;
 }
 
-/* How many different channels, by place, a message crosses: along a dimension, classes repeat. */
-static uint32_t count_channels(const struct run *run, const struct leg *leg)
-{
-    const struct routes *r = run->routes;
+/* A channel's number, and that of the first one of its line. */
+struct position {
+    uint32_t channel, line;
+};
 
-    return run->is_each_a_place || leg->hops < r->period[leg->dim] ? leg->hops
-                                                                   : r->period[leg->dim];
+static struct position position_of(const struct run *run, uint32_t node, unsigned dim,
+                                   unsigned port)
+{
+    const uint32_t span = run->span[dim], stride = run->stride[dim], at = place(run, node);
+    const uint32_t along = at / stride; /* of the dimensions up to this one */
+    const uint32_t line = port * run->places + (along / span * stride + at % stride) * span;
+
+    return (struct position){.channel = line + along % span, .line = line};
 }
 
-/* The time that the channel through which a message leaves a node takes for a block. */
-static double slowness_of(const struct run *run, const struct leg *leg, uint32_t node)
+static inline int add_stretch(struct run *run, struct message *m, struct stretch stretch)
 {
-    if (run->rates == NULL)
-        return 1;
-    const unsigned port = torus_port(run->routes->torus, leg->dim, leg->direction);
-    return (double)DAMAGE_FULL_RATE / damage_rate(run->rates, node, port);
+    if (stretch.count == 0 || stretch.times == 0)
+        return 0;
+    if (GROW(run->stretch, run->stretches, run->stretch_room) != 0)
+        return -1;
+    run->stretch[run->stretches++] = stretch;
+    m->stretches++;
+    return 0;
+}
+
+/* In a graph, a path's channels are anywhere on the line. */
+static int add_hops(struct run *run, struct message *m, unsigned port)
+{
+    uint32_t node = m->start;
+
+    for (uint32_t i = 0; i < m->leg.hops; i++) {
+        const struct position at = position_of(run, node, m->leg.dim, port);
+        if (add_stretch(run, m, (struct stretch){at.channel, 1, 1}) != 0)
+            return -1;
+        node = routes_neighbour(run->routes, node, port);
+    }
+    return 0;
+}
+
+/* Finds the channels of a message. A line of places is a circle: places repeat where classes do. */
+static int find_channels(struct run *run, struct message *m)
+{
+    const struct torus *t = run->routes->torus;
+    const unsigned dim = m->leg.dim, port = torus_port(t, dim, m->leg.direction);
+    const struct position at = position_of(run, m->start, dim, port);
+    const uint32_t span = run->span[dim], end = at.line + span;
+    uint32_t circles = 0, hops = m->leg.hops;
+
+    m->stretch = run->stretches;
+    m->line = at.line;
+    if (t->graph[dim] != NULL)
+        return add_hops(run, m, port);
+    if (hops >= span) {
+        circles = hops / span;
+        hops %= span;
+    }
+    /* What is left after whole circles: `hops` channels from the lowest one, and on from the line's first one. */
+    uint32_t lowest = at.channel;
+    if (m->leg.direction < 0)
+        lowest = lowest + 1 >= at.line + hops ? lowest + 1 - hops : lowest + 1 + span - hops;
+    const uint32_t straight = hops <= end - lowest ? hops : end - lowest;
+    return add_stretch(run, m, (struct stretch){at.line, span, circles}) |
+           add_stretch(run, m, (struct stretch){lowest, straight, 1}) |
+           add_stretch(run, m, (struct stretch){at.line, hops - straight, 1});
+}
+
+/* Ends the last step that had messages on the channels of a message's line, if it is not the current one. */
+static void renew_line(const struct run *run, const struct message *m)
+{
+    const uint32_t span = run->span[m->leg.dim];
+    double *free = &run->free[m->line], *total = &run->total[m->line];
+    double *start = &run->start[m->line], *load = &run->load[m->line];
+
+    if (run->step[m->line] == m->leg.step + 1)
+        return;
+    run->step[m->line] = m->leg.step + 1;
+    for (uint32_t i = 0; i < span; i++) {
+        free[i] = later(free[i], start[i] + load[i]);
+        total[i] += load[i];
+        start[i] = load[i] = 0;
+    }
 }
 
 /* A message starts when its first node has received what it needs and all its channels are free;
- * with few ports also when both its ends have finished their messages of earlier steps. A channel
- * starts when all messages that share it in this step can start. */
-static void start_message(const struct run *run, const struct message *m)
+ * with few ports also when both its ends have finished their messages of earlier steps. */
+static void start_message(const struct run *run, struct message *m)
 {
     const struct turn *from = &run->turn[place(run, m->start)];
-    double start = from->received;
-    uint32_t node = m->start, channels = count_channels(run, &m->leg);
+    double time = from->received;
 
-    if (run->has_few_ports) {
-        uint32_t last = routes_leg_end(run->routes, m->start, &m->leg);
-        start = later(start, later(from->sent, run->turn[place(run, last)].received));
+    if (run->has_few_ports)
+        time = later(time, later(from->sent, run->turn[place(run, m->end)].received));
+    renew_line(run, m);
+    for (uint32_t k = 0; k < m->stretches; k++) {
+        const struct stretch s = run->stretch[m->stretch + k];
+        const double *free = &run->free[s.first];
+#pragma omp simd reduction(max : time)
+        for (uint32_t i = 0; i < s.count; i++)
+            time = later(time, free[i]);
     }
-    for (uint32_t i = 0; i < channels; i++)
-        start = later(start, cross(run, &m->leg, &node)->free);
-    node = m->start;
-    for (uint32_t i = 0; i < channels; i++) {
-        const double slowness = slowness_of(run, &m->leg, node);
-        struct channel *c = cross(run, &m->leg, &node);
-        uint32_t times = m->leg.hops / channels + (i < m->leg.hops % channels);
-        c->start = later(c->start, start);
-        c->load += (double)(times * m->blocks) * slowness;
-        c->total += (double)(times * m->blocks) * slowness;
-        c->messages += times;
-    }
+    m->time = time;
 }
 
-/* Notes that a message starts at its first node and ends at `last`, at the time `end`. Returns one
+/* Adds the message to its channels. A channel starts when all messages that share it in this step can
+ * start. Returns whether another message shares one, or this one crosses one twice. */
+static bool load_channels(const struct run *run, const struct message *m)
+{
+    const double time = m->time;
+    bool shared = false;
+
+    for (uint32_t k = 0; k < m->stretches; k++) {
+        const struct stretch s = run->stretch[m->stretch + k];
+        const double blocks = (double)(s.times * m->blocks);
+        const double *slowness = run->rates != NULL ? &run->slowness[s.first] : run->slowness;
+        double *start = &run->start[s.first], *load = &run->load[s.first], before = 0;
+#pragma omp simd reduction(max : before)
+        for (uint32_t i = 0; i < s.count; i++) {
+            before = later(before, load[i]);
+            start[i] = later(start[i], time);
+            load[i] += blocks * slowness[i];
+        }
+        shared |= before > 0 || s.times > 1;
+    }
+    return shared;
+}
+
+/* Notes that a message starts at its first node and ends at its last one, at the time `end`. Returns one
  * of the two nodes if another message of the step has started, or ended, there; otherwise
  * TORUS_NO_NODE. */
-static uint32_t take_turn(const struct run *run, const struct message *m, uint32_t last, double end)
+static uint32_t take_turn(const struct run *run, const struct message *m, double end)
 {
     struct turn *from = &run->turn[place(run, m->start)];
-    struct turn *to = &run->turn[place(run, last)];
+    struct turn *to = &run->turn[place(run, m->end)];
     uint32_t step = m->leg.step + 1;
-    uint32_t crowded = from->started == step ? m->start : to->ended == step ? last : TORUS_NO_NODE;
+    uint32_t crowded = from->started == step ? m->start
+                       : to->ended == step   ? m->end
+                                             : TORUS_NO_NODE;
 
     from->started = to->ended = step;
     from->sent = later(from->sent, end);
@@ -230,27 +315,28 @@ static uint32_t take_turn(const struct run *run, const struct message *m, uint32
     return crowded;
 }
 
-/* The message arrives when the last of its channels has carried the step's load. Raises *load and
- * *messages to those of its channels. Returns what take_turn() returns. */
-static uint32_t finish_message(const struct run *run, const struct message *m, double *load,
-                               uint32_t *messages)
+/* The message arrives when the last of its channels has carried the step's load. Raises *most to the
+ * loads of its channels. Returns what take_turn() returns. */
+static uint32_t finish_message(const struct run *run, const struct message *m, double *most)
 {
-    uint32_t node = m->start, last = routes_leg_end(run->routes, m->start, &m->leg);
-    uint32_t channels = count_channels(run, &m->leg);
-    double end = 0;
+    double end = 0, highest = *most;
 
-    for (uint32_t i = 0; i < channels; i++) {
-        const struct channel *c = cross(run, &m->leg, &node);
-        end = later(end, c->start + c->load);
-        *load = later(*load, c->load);
-        *messages = c->messages > *messages ? c->messages : *messages;
+    for (uint32_t k = 0; k < m->stretches; k++) {
+        const struct stretch s = run->stretch[m->stretch + k];
+        const double *start = &run->start[s.first], *load = &run->load[s.first];
+#pragma omp simd reduction(max : end, highest)
+        for (uint32_t i = 0; i < s.count; i++) {
+            end = later(end, start[i] + load[i]);
+            highest = later(highest, load[i]);
+        }
     }
-    return take_turn(run, m, last, end);
+    *most = highest;
+    return take_turn(run, m, end);
 }
 
 static int add_message(struct run *run, struct message m)
 {
-    if (GROW(run->messages, run->count, run->room) != 0)
+    if (GROW(run->messages, run->count, run->room) != 0 || find_channels(run, &m) != 0)
         return -1;
     run->messages[run->count++] = m;
     return 0;
@@ -264,18 +350,22 @@ static int add_messages(struct run *run, const struct tally_entry *entry)
     struct leg leg = message_key_leg(r->torus, entry->key);
 
     for (uint32_t start = first; start != TORUS_NO_NODE;
-         start = run->is_each_a_place ? run->next[start] : TORUS_NO_NODE)
-        if (add_message(run, (struct message){.leg = routes_moved_leg(r, &leg, first, start),
+         start = run->is_each_a_place ? run->next[start] : TORUS_NO_NODE) {
+        const struct leg moved = routes_moved_leg(r, &leg, first, start);
+        if (add_message(run, (struct message){.leg = moved,
                                               .start = start,
+                                              .end = routes_leg_end(r, start, &moved),
                                               .blocks = entry->count}) != 0)
             return -1;
+    }
     return 0;
 }
 
 /* Starts and ends the messages of a step, and adds the step's costs to the report. */
 static void run_step(struct run *run, struct schedule_report *r)
 {
-    uint32_t crowd = 0, hops = 0;
+    uint32_t hops = 0;
+    bool contended = false;
     double load = 0;
 
     for (size_t i = 0; i < run->count; i++) {
@@ -284,8 +374,10 @@ static void run_step(struct run *run, struct schedule_report *r)
         hops = run->messages[i].leg.hops > hops ? run->messages[i].leg.hops : hops;
         run->block_hops += run->messages[i].blocks * run->messages[i].leg.hops;
     }
+    for (size_t i = 0; i < run->count; i++)
+        contended |= load_channels(run, &run->messages[i]);
     for (size_t i = 0; i < run->count; i++) {
-        uint32_t crowded = finish_message(run, &run->messages[i], &load, &crowd);
+        uint32_t crowded = finish_message(run, &run->messages[i], &load);
         if (crowded != TORUS_NO_NODE && r->one_port_kept) {
             r->one_port_kept = false;
             r->crowded_step = run->messages[i].leg.step;
@@ -295,7 +387,7 @@ static void run_step(struct run *run, struct schedule_report *r)
     r->startups++;
     r->transmission += load;
     r->hops += hops;
-    r->contended_steps += crowd > 1;
+    r->contended_steps += contended;
 }
 
 /* The sum of the distances between all pairs of nodes. */
@@ -316,7 +408,7 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
     for (size_t i = 0; i < messages->count;) {
         uint32_t step = message_key_step(messages->at[i].key);
 
-        run->count = 0;
+        run->count = run->stretches = 0;
         for (; i < messages->count && message_key_step(messages->at[i].key) == step; i++)
             if (add_messages(run, &messages->at[i]) != 0)
                 return -1;
@@ -325,7 +417,7 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
     for (uint32_t i = 0; i < run->places; i++)
         r->critical_path = later(r->critical_path, run->turn[i].received);
     for (size_t i = 0; i < (size_t)run->places * torus_ports(run->routes->torus); i++)
-        r->busiest = later(r->busiest, run->channel[i].total);
+        r->busiest = later(r->busiest, run->total[i] + run->load[i]);
     /* XORs change the lengths of routes: compare the sums over all routes. */
     if (run->routes->by_xor || run->by_rule)
         r->minimal =
@@ -351,34 +443,64 @@ static uint32_t *list_classes(const struct routes *r)
     return next;
 }
 
+/* Makes the arrays of channels. Returns 0, or -1 without memory. */
+static int make_channels(struct run *run)
+{
+    const struct torus *t = run->routes->torus;
+    const size_t count = (size_t)run->places * torus_ports(t);
+
+    run->free = calloc(5 * count + 1, sizeof *run->free); /* never 0 bytes */
+    run->step = calloc(count + 1, sizeof *run->step);
+    if (run->free == NULL || run->step == NULL)
+        return -1;
+    run->start = run->free + count;
+    run->load = run->start + count;
+    run->total = run->load + count;
+    run->slowness = run->total + count;
+    for (size_t i = 0; i < count; i++)
+        run->slowness[i] = 1;
+    for (uint32_t node = 0; run->rates != NULL && node < t->nodes; node++)
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (routes_neighbour(run->routes, node, port) != TORUS_NO_NODE)
+                run->slowness[position_of(run, node, torus_port_dim(t, port), port).channel] =
+                    (double)DAMAGE_FULL_RATE / damage_rate(run->rates, node, port);
+    return 0;
+}
+
 /* Runs the schedule whose messages these are. Returns 0 with its costs in *r, or -1 with *e (no
  * memory). */
 static int price(const struct routes *routes, const struct damage *rates, bool by_rule,
                  struct tally *messages, struct schedule_report *r, struct error *e)
 {
+    const struct torus *t = routes->torus;
     const bool each = routes->by_xor || rates != NULL || by_rule;
-    uint32_t places = each ? routes->torus->nodes : routes->classes;
     struct run run = {
         .routes = routes,
         .rates = rates,
         .is_each_a_place = each,
         .next = each ? list_classes(routes) : NULL,
         .by_rule = by_rule,
-        .places = places,
-        .channel = calloc((size_t)places * torus_ports(routes->torus), sizeof *run.channel),
-        .turn = calloc(places, sizeof *run.turn),
+        .places = 1,
         .has_few_ports =
             routes->algorithm->port_model == PORT_MODEL_ONE || routes->algorithm->ports > 0,
     };
 
-    tally_sort(messages);
-    int rc = run.channel != NULL && run.turn != NULL && (run.next != NULL || !each)
+    for (unsigned i = t->dims; i-- > 0;) {
+        run.span[i] = each ? t->size[i] : routes->period[i];
+        run.stride[i] = run.places;
+        run.places *= run.span[i];
+    }
+    run.turn = calloc(run.places, sizeof *run.turn);
+    int rc = tally_sort(messages) == 0 && make_channels(&run) == 0 && run.turn != NULL &&
+                     (run.next != NULL || !each)
                  ? run_schedule(&run, messages, r)
                  : -1;
     free(run.next);
-    free(run.channel);
+    free(run.free);
+    free(run.step);
     free(run.turn);
     free(run.messages);
+    free(run.stretch);
     return rc == 0 ? 0 : no_memory(routes, e);
 }
 
