@@ -267,9 +267,15 @@ TEST(longest_way_first_does_not)
 
 /* ---- The proof ------------------------------------------------------------------------------- */
 
+/* The direction of a leg, a number around the compass. */
+static unsigned compass(const struct leg *leg)
+{
+    return leg->direction > 0 ? leg->dim : leg->dim + 2u;
+}
+
 /* Lemma 1: by its length p and by its first hops in one direction, d, a block's path is the only one
  * that ends with its channel. d is at most p and 2k+1-p, where n = 2k+1. The path to the node before has the
- * same d, or is straight. */
+ * same d, or is straight. Whether the last turn is to the left or to the right depends on p alone. */
 TEST(one_message_of_each_kind)
 {
     for (uint32_t n = 3; n <= LARGEST_N; n += 2) {
@@ -285,6 +291,9 @@ TEST(one_message_of_each_kind)
             has[port][p][d] = true;
             for (uint32_t i = d; i < p; i++) /* it turns at each hop after that */
                 assert_int_not_equal(legs[i].dim, legs[i - 1].dim);
+            if (d < p)
+                assert_int_equal((compass(&legs[p - 1]) - compass(&legs[p - 2])) & 3,
+                                 p % 2 == 0 ? 3 : 1);
         }
         for (unsigned port = 0; port < 4; port++)
             for (uint32_t p = 1; p < n; p++)

@@ -76,14 +76,29 @@ static uint32_t stated(const struct torus *t)
     return most;
 }
 
+/* The exception: the nodes of the only line if all others are rings of 2, otherwise 0. */
+static uint32_t line_among_pairs(const struct torus *t)
+{
+    uint32_t line = 0;
+    unsigned pairs = 0;
+
+    for (unsigned i = 0; i < t->dims; i++) {
+        pairs += t->wrap[i] && t->size[i] == 2;
+        line = t->wrap[i] ? line : t->size[i];
+    }
+    return pairs + 1 == t->dims ? line : 0;
+}
+
 static void check(const struct torus *t)
 {
-    const uint32_t load = stated(t);
+    const uint32_t load = stated(t), line = line_among_pairs(t);
     unsigned rings = 0;
     char text[TORUS_TEXT_SIZE];
 
     for (unsigned i = 0; i < t->dims; i++)
         rings += t->wrap[i];
+    const uint32_t links = t->dims + rings, share = (t->nodes - 1 + links - 1) / links;
+    assert_int_equal(load, line > 0 && line - 1 > share ? line - 1 : share);
     if (least(t) != load)
         fail_msg("%s: %u, not %u", torus_format(t, text), least(t), load);
     if (rings == 0 || rings == t->dims)
