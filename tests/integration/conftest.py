@@ -66,6 +66,7 @@ def pytest_collection_modifyitems(config, items):
             if BROWSER_OBSTACLE:
                 item.add_marker(pytest.mark.skip(reason=BROWSER_OBSTACLE))
         item.whole = 'computed' in getattr(item, 'fixturenames', ())
+        item.early = item.path.stem == 'test_fresh_clone'  # compiles everything, which takes minutes
         # Ranks of MPI programs wait by computing.
         if item.path.stem.startswith('test_mpi'):
             item.computes, item.unit = True, item.path.stem

@@ -94,8 +94,10 @@ def test_what_measures_runs_when_nothing_else_does(tests, tmp_path):
 
 
 def test_no_test_begins_after_the_time(tests, tmp_path):
-    slow = 'def test_slow(note):\n  note("ran")\n  time.sleep(0.2)\n'
-    said = end(tests(*[slow] * 40, options=('--most', '0.5')))
+    """Neither of another unit, nor of one that has begun."""
+    one = 'def test_slow(note):\n  note("ran")\n  time.sleep(0.2)\n'
+    unit = ''.join(f'def test_{n}(shared, note):\n  note("ran")\n  time.sleep(0.2)\n' for n in range(10))
+    said = end(tests(*[one] * 20, unit, unit, options=('--most', '0.5')))
     ran = (tmp_path / 'log').read_text().count('ran')
     assert 0 < ran < 40 and f'{ran} passed' in said, said
     assert f'NOT RUN, because the time was over: {40 - ran} tests' in said, said

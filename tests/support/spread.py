@@ -8,8 +8,8 @@ sometimes wait for the disk. The latter run at a low priority, two more at a tim
 end, when nothing else does. An item says what it is: `item.computes`, `item.quiet`, `item.unit` (tests with the same
 one stay together), `item.whole` (so do all of the unit, however many they are: what they share takes long to make).
 
-With `--most SECONDS`, no test begins after that time. The units then run in an order of the day, so that other tests are
-left out on other days, and the end of the output says how many were.
+With `--most SECONDS`, no test begins after that time. The units then run in an order of the day, those of `item.early`
+first, so that other tests are left out on other days, and the end of the output says how many were.
 """
 
 import os
@@ -38,8 +38,9 @@ class Kept:
 
 
 class Unit:
-    def __init__(self, indices, computes, quiet):
-        self.indices, self.computes, self.quiet = indices, computes, quiet
+    def __init__(self, indices, first):
+        self.indices = indices
+        self.computes, self.quiet, self.early = (getattr(first, name, False) for name in ('computes', 'quiet', 'early'))
 
 
 def _key(item, index):
@@ -64,8 +65,7 @@ def units(items):
         first = items[indices[0]]
         most = len(indices) if getattr(first, 'whole', False) else MOST_IN_UNIT
         for begin in range(0, len(indices), most):
-            result.append(Unit(indices[begin:begin + most], getattr(first, 'computes', False),
-                               getattr(first, 'quiet', False)))
+            result.append(Unit(indices[begin:begin + most], first))
     return result
 
 
@@ -80,13 +80,17 @@ class _Sender:
         self.pipe.send(('report', self.config.hook.pytest_report_to_serializable(config=self.config, report=report)))
 
 
+def _is_over(end):
+    return end is not None and time.monotonic() >= end
+
+
 def _processor_seconds():
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def _work(session, pipe, number):
-    """A worker: runs units until there are no more."""
+def _work(session, pipe, number, end):
+    """A worker: runs units until there are no more, or it is that time."""
     config, items = session.config, session.items
     capture = config.pluginmanager.getplugin('capturemanager')
     capture.stop_global_capturing()  # the files that capture output are the parent's
@@ -103,6 +107,8 @@ def _work(session, pipe, number):
         if indices is None:
             break
         for index, following in zip(indices, [*indices[1:], None]):
+            if _is_over(end):
+                break  # Nothing follows, so what the tests of this unit share may stay.
             before = _processor_seconds()
             pipe.send(('begin', index))
             config.hook.pytest_runtest_protocol(item=items[index],
@@ -115,14 +121,14 @@ def _interrupt_once(_signum, _frame):
     raise KeyboardInterrupt
 
 
-def _child(session, pipe, number):
+def _child(session, pipe, number, end):
     status = 0
     try:
         # Ctrl-C reaches all processes, and then the parent tells it to the workers: the second one must not interrupt
         # the cleaning up, and must not leave this function.
         signal.signal(signal.SIGINT, _interrupt_once)
         try:
-            _work(session, pipe, number)
+            _work(session, pipe, number, end)
         finally:
             session._setupstate.teardown_exact(None)
     except KeyboardInterrupt:
@@ -134,14 +140,14 @@ def _child(session, pipe, number):
 
 
 class Worker:
-    def __init__(self, session, number):
+    def __init__(self, session, number, end):
         self.number, self.unit, self.index = number, None, None
-        self.pipe, end = Pipe()
+        self.pipe, others = Pipe()
         self.pid = os.fork()
         if self.pid == 0:
             self.pipe.close()
-            _child(session, end, number)
-        end.close()
+            _child(session, others, number, end)
+        others.close()
 
 
 class Spread:
@@ -162,6 +168,7 @@ class Spread:
         self.session, self.left = session, units(session.items)
         if self.end is not None:
             random.Random(time.strftime('%Y%m%d')).shuffle(self.left)
+            self.left.sort(key=lambda unit: not unit.early)
         self.forked, self.workers, self.idle = 0, {}, []
         session.config._tmp_path_factory.getbasetemp()
         try:
@@ -183,7 +190,7 @@ class Spread:
         return True
 
     def _fork(self):
-        worker = Worker(self.session, self.forked)
+        worker = Worker(self.session, self.forked, self.end)
         self.forked += 1
         self.workers[worker.pipe] = worker
 
@@ -205,6 +212,7 @@ class Spread:
             return
         hook = self.config.hook
         if kind == 'ready':
+            self.left_out += len(worker.unit.indices) if worker.unit else 0
             worker.unit = None
             self.idle.append(worker)
         elif kind == 'begin':
@@ -246,7 +254,7 @@ class Spread:
             report=pytest.TestReport(nodeid, (nodeid, None, nodeid), {}, 'failed', text, 'call'))
 
     def _hand_out(self):
-        if self.end is not None and time.monotonic() >= self.end:
+        if _is_over(self.end):
             self.left_out += sum(len(unit.indices) for unit in self.left)
             self.left = []
         while self.idle:
