@@ -56,8 +56,8 @@ def route(network, source, destination, segment):
                                f'python:{tmp_path}/slow.py'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for((tmp_path / 'begun').exists)
     client.send_signal(signal.SIGINT)
+    out, err = patience.communicate(client, patience.Patience(60))
     (tmp_path / 'go').touch()
-    out, err = client.communicate()
     said = json.loads(out)
     assert client.returncode == 1 and 'interrupted' in err
     assert said['complete'] is False and [row['dims'] for row in said['results']] == [[3]], said
