@@ -168,6 +168,32 @@ static void choosing(void)
     MPI_Comm_free(&again);
 }
 
+/* Short calls of the same kind. The last rank has a type of its own. The second communicator may get the handle of the
+ * first one. */
+static void alike(void)
+{
+    MPI_Datatype pair;
+
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (int i = 0; i < 700; i++) {
+            int both[2] = {i, turn}, sum = 0;
+            if (rank == size - 1)
+                MPI_Bcast(both, 1, pair, i % size, comm);
+            else
+                MPI_Bcast(both, 2, MPI_INT, i % size, comm);
+            both[0] += rank;
+            MPI_Allreduce(both, &sum, 1, MPI_INT, MPI_SUM, comm);
+            CHECK(sum == size * i + size * (size - 1) / 2 && both[1] == turn);
+        }
+        MPI_Comm_free(&comm);
+    }
+    MPI_Type_free(&pair);
+}
+
 static void aborts(void)
 {
     use(MPI_COMM_WORLD);
@@ -435,6 +461,7 @@ static const struct scenario scenarios[] = {
     {"ahead", ahead},
     {"late-at-first", late_at_first},
     {"choosing", choosing},
+    {"alike", alike},
     {"aborts", aborts},
     {"many-communicators", many_communicators},
     {"cartesian", cartesian},

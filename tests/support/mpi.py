@@ -65,11 +65,11 @@ def torus(shared, library):
 
 class Run:
     """mpiexec in the background. `nodes` has the node of each rank. Ranks in `without` have no preload; ranks in
-    `losing` also preload tests/mpi/lost_setup.c, ranks in `lying` tests/mpi/false_clock.c. All calls that the torus can
-    serve go by the torus, unless `chooses`."""
+    `losing` also preload tests/mpi/lost_setup.c, ranks in `lying` tests/mpi/false_clock.c, ranks in `counting`
+    tests/mpi/attribute_count.c. All calls that the torus can serve go by the torus, unless `chooses`."""
 
-    def __init__(self, torus, library, command, nodes=None, without=(), losing=(), lying=(), mode='stats',
-                 chooses=False, preloaded=None, **environment):
+    def __init__(self, torus, library, command, nodes=None, without=(), losing=(), lying=(), counting=(),
+                 mode='stats', chooses=False, preloaded=None, **environment):
         nodes = range(len(torus.nodes)) if nodes is None else nodes
         def preloads(rank):
             if library == 'mpich':
@@ -80,6 +80,8 @@ class Run:
                 yield build_folder(torus) / 'tests' / 'mpi' / 'liblost_setup.so'
             if rank in lying:
                 yield build_folder(torus) / 'tests' / 'mpi' / 'libfalse_clock.so'
+            if rank in counting:
+                yield build_folder(torus) / 'tests' / 'mpi' / 'libattribute_count.so'
 
         lines = [f'{torus.node(node).socket if node is not None else "/nowhere"} '
                  f'{":".join(map(str, preloads(rank)))}'

@@ -118,6 +118,7 @@ static bool find_way(struct served_call *t, unsigned size_class, enum way *way)
     while (choice_asks(choice))
         ask(t, choice);
     *way = choice_next(choice, &t->sample);
+    t->choice = choice;
     if (t->sample != NULL) {
         (void)real.Barrier(t->c->handle);
         t->sample_begin = statistics_now();

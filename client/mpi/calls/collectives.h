@@ -46,6 +46,7 @@ struct served_call {
     int result;                   /* the result of the MPI function */
     bool raises;                  /* the error handler must be called with `result` */
     uint64_t bytes;               /* bytes that this rank contributes */
+    struct choice *choice;        /* what has chosen the way; NULL: it is fixed */
     struct choice_sample *sample; /* where the time of the call is stored; NULL: nowhere */
     uint64_t sample_begin;
 };

@@ -3,6 +3,7 @@
  * makes are passed on to it. */
 #include "client/mpi/calls/choosing.h"
 #include "client/mpi/calls/collectives.h"
+#include "client/mpi/calls/packing.h"
 #include "client/mpi/communicators/communicator.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/statistics.h"
@@ -58,25 +59,55 @@ static int leave(struct call *call, int result)
     return result;
 }
 
+/* Remembers a call that stays with MPI, and is not timed. The types and operators for which torusd has operations of its
+ * own are those that MPI defines. */
+static void remember(const struct call_kind *kind, const struct served_call *t)
+{
+    const bool is_barrier = t->operation == OPERATION_Barrier;
+
+    if (t->sample == NULL && t->row == t->operation &&
+        (is_barrier || kind->op != (MPI_Op)0 || datatype_is_predefined(kind->type)))
+        call_remember(t->operation, kind, t->c, t->choice);
+}
+
 /* Records the reason after a serve_X(). Returns whether the torus has carried out the call. */
-static bool serve(struct call *call, enum reason reason)
+static bool serve(struct call *call, const struct call_kind *kind, enum reason reason)
 {
     lanes_leave();
     communicator_leave(call->served.c);
     call->reason = reason;
+    if (kind != NULL && reason == REASON_FASTER)
+        remember(kind, &call->served);
     return reason == REASON_SERVED;
 }
 
 /* Carries out the operation on the torus with `take`, or by the function of the MPI library, `otherwise`. */
-#define INTERCEPT(its_operation, comm, take, otherwise)                                            \
+#define CARRY_OUT(its_operation, comm, kind, take, otherwise)                                      \
     do {                                                                                           \
         struct call call;                                                                          \
         struct served_call *t = &call.served;                                                      \
         if (enter(&call, its_operation, comm, __builtin_return_address(0)) &&                      \
-            (lanes_enter(), serve(&call, take)))                                                   \
+            (lanes_enter(), serve(&call, kind, take)))                                             \
             return leave(&call, t->result);                                                        \
         return leave(&call, otherwise);                                                            \
     } while (0)
+#define INTERCEPT(its_operation, comm, take, otherwise)                                            \
+    CARRY_OUT(its_operation, comm, NULL, take, otherwise)
+
+/* The same for calls whose way follows from one count, type and operator. */
+#define INTERCEPT_KIND(its_operation, its_comm, its_count, its_type, its_op, take, otherwise)      \
+    do {                                                                                           \
+        const struct call_kind kind = {.caller = __builtin_return_address(0),                      \
+                                       .comm = (its_comm),                                         \
+                                       .type = (its_type),                                         \
+                                       .op = (its_op),                                             \
+                                       .count = (int64_t)(its_count)};                             \
+        if (call_stays(its_operation, &kind))                                                      \
+            return otherwise;                                                                      \
+        CARRY_OUT(its_operation, its_comm, &kind, take, otherwise);                                \
+    } while (0)
+#define NO_TYPE ((MPI_Datatype)0)
+#define NO_OP ((MPI_Op)0)
 
 /* Exports PMPI_X also as MPI_X. */
 #define ALSO_AS_MPI(name) __attribute__((alias("PMPI_" #name))) __typeof__(MPI_##name) MPI_##name
@@ -114,7 +145,8 @@ ALSO_AS_MPI(Init_thread);
 
 int PMPI_Barrier(MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Barrier, comm, serve_barrier(t), real.Barrier(comm));
+    INTERCEPT_KIND(OPERATION_Barrier, comm, 0, NO_TYPE, NO_OP, serve_barrier(t),
+                   real.Barrier(comm));
 }
 ALSO_AS_MPI(Barrier);
 

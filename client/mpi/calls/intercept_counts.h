@@ -27,11 +27,11 @@ _Static_assert(sizeof(DISPLACEMENT) == sizeof(int) || sizeof(DISPLACEMENT) == si
 int PNAME(Alltoall)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                     COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Alltoall, comm,
-              serve_alltoall(t, ROW(send, send_count, send_type),
-                             ROW(receive, receive_count, receive_type), true),
-              real.NAME(Alltoall)(send, send_count, send_type, receive, receive_count, receive_type,
-                                  comm));
+    INTERCEPT_KIND(OPERATION_Alltoall, comm, receive_count, receive_type, NO_OP,
+                   serve_alltoall(t, ROW(send, send_count, send_type),
+                                  ROW(receive, receive_count, receive_type), true),
+                   real.NAME(Alltoall)(send, send_count, send_type, receive, receive_count,
+                                       receive_type, comm));
 }
 ALSO_AS_MPI_(NAME(Alltoall));
 
@@ -67,11 +67,11 @@ ALSO_AS_MPI_(NAME(Alltoallw));
 int PNAME(Allgather)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                      COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Allgather, comm,
-              serve_allgather(t, ROW(send, send_count, send_type),
-                              ROW(receive, receive_count, receive_type), true),
-              real.NAME(Allgather)(send, send_count, send_type, receive, receive_count,
-                                   receive_type, comm));
+    INTERCEPT_KIND(OPERATION_Allgather, comm, receive_count, receive_type, NO_OP,
+                   serve_allgather(t, ROW(send, send_count, send_type),
+                                   ROW(receive, receive_count, receive_type), true),
+                   real.NAME(Allgather)(send, send_count, send_type, receive, receive_count,
+                                        receive_type, comm));
 }
 ALSO_AS_MPI_(NAME(Allgather));
 
@@ -90,11 +90,12 @@ ALSO_AS_MPI_(NAME(Allgatherv));
 int PNAME(Gather)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                   COUNT receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Gather, comm,
-              serve_gather(t, ROW(send, send_count, send_type),
-                           ROW(receive, receive_count, receive_type), true, root),
-              real.NAME(Gather)(send, send_count, send_type, receive, receive_count, receive_type,
-                                root, comm));
+    INTERCEPT_KIND(OPERATION_Gather, comm, send == MPI_IN_PLACE ? receive_count : send_count,
+                   send == MPI_IN_PLACE ? receive_type : send_type, NO_OP,
+                   serve_gather(t, ROW(send, send_count, send_type),
+                                ROW(receive, receive_count, receive_type), true, root),
+                   real.NAME(Gather)(send, send_count, send_type, receive, receive_count,
+                                     receive_type, root, comm));
 }
 ALSO_AS_MPI_(NAME(Gather));
 
@@ -113,11 +114,12 @@ ALSO_AS_MPI_(NAME(Gatherv));
 int PNAME(Scatter)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                    COUNT receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Scatter, comm,
-              serve_scatter(t, ROW(send, send_count, send_type),
-                            ROW(receive, receive_count, receive_type), true, root),
-              real.NAME(Scatter)(send, send_count, send_type, receive, receive_count, receive_type,
-                                 root, comm));
+    INTERCEPT_KIND(OPERATION_Scatter, comm, receive == MPI_IN_PLACE ? send_count : receive_count,
+                   receive == MPI_IN_PLACE ? send_type : receive_type, NO_OP,
+                   serve_scatter(t, ROW(send, send_count, send_type),
+                                 ROW(receive, receive_count, receive_type), true, root),
+                   real.NAME(Scatter)(send, send_count, send_type, receive, receive_count,
+                                      receive_type, root, comm));
 }
 ALSO_AS_MPI_(NAME(Scatter));
 
@@ -135,25 +137,28 @@ ALSO_AS_MPI_(NAME(Scatterv));
 
 int PNAME(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Bcast, comm, serve_broadcast(t, buffer, count, type, root),
-              real.NAME(Bcast)(buffer, count, type, root, comm));
+    INTERCEPT_KIND(OPERATION_Bcast, comm, count, type, NO_OP,
+                   serve_broadcast(t, buffer, count, type, root),
+                   real.NAME(Bcast)(buffer, count, type, root, comm));
 }
 ALSO_AS_MPI_(NAME(Bcast));
 
 int PNAME(Allreduce)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
                      MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Allreduce, comm, serve_reduce(t, send, receive, count, type, op, ALL_RANKS),
-              real.NAME(Allreduce)(send, receive, count, type, op, comm));
+    INTERCEPT_KIND(OPERATION_Allreduce, comm, count, type, op,
+                   serve_reduce(t, send, receive, count, type, op, ALL_RANKS),
+                   real.NAME(Allreduce)(send, receive, count, type, op, comm));
 }
 ALSO_AS_MPI_(NAME(Allreduce));
 
 int PNAME(Reduce)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
                   int root, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Reduce, comm,
-              root < 0 ? REASON_ARGUMENTS : serve_reduce(t, send, receive, count, type, op, root),
-              real.NAME(Reduce)(send, receive, count, type, op, root, comm));
+    INTERCEPT_KIND(OPERATION_Reduce, comm, count, type, op,
+                   root < 0 ? REASON_ARGUMENTS
+                            : serve_reduce(t, send, receive, count, type, op, root),
+                   real.NAME(Reduce)(send, receive, count, type, op, root, comm));
 }
 ALSO_AS_MPI_(NAME(Reduce));
 
@@ -169,9 +174,9 @@ ALSO_AS_MPI_(NAME(Reduce_scatter));
 int PNAME(Reduce_scatter_block)(const void *send, void *receive, COUNT count, MPI_Datatype type,
                                 MPI_Op op, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_Reduce_scatter_block, comm,
-              serve_reduce_scatter(t, send, receive, &NUMBER(count), type, op),
-              real.NAME(Reduce_scatter_block)(send, receive, count, type, op, comm));
+    INTERCEPT_KIND(OPERATION_Reduce_scatter_block, comm, count, type, op,
+                   serve_reduce_scatter(t, send, receive, &NUMBER(count), type, op),
+                   real.NAME(Reduce_scatter_block)(send, receive, count, type, op, comm));
 }
 ALSO_AS_MPI_(NAME(Reduce_scatter_block));
 

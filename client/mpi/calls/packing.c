@@ -93,6 +93,13 @@ int datatype_read(MPI_Datatype handle, struct datatype *type)
     return 0;
 }
 
+bool datatype_is_predefined(MPI_Datatype handle)
+{
+    struct datatype ignored;
+
+    return find_recent(handle, &ignored);
+}
+
 bool datatype_is_packable(const struct datatype *type)
 {
     return type->plain || type->size <= INT_MAX || ABI_LARGE_COUNTS;

@@ -15,6 +15,8 @@ struct datatype {
 
 /* Reads a type. Returns 0 with *type, or -1 if the handle is not a type or its size is unknown. */
 int datatype_read(MPI_Datatype handle, struct datatype *type);
+/* Returns whether a type that this thread has just read is one that MPI defines. */
+bool datatype_is_predefined(MPI_Datatype handle);
 /* Returns whether the MPI library can pack at least a single element: before MPI 4, sizes are int. */
 bool datatype_is_packable(const struct datatype *type);
 /* Pack `count` elements at `at` into consecutive bytes, and unpack them. Return MPI_SUCCESS or an error of MPI. Do

@@ -490,6 +490,26 @@ void sharing_begin(struct communicator *world)
         set_owner(world, 0, 1);
 }
 
+/* ---- Calls that stay with MPI ------------------------------------------------------------------ */
+
+struct staying staying[OPERATIONS_COUNT][1u << STAYING_BITS];
+
+void call_remember(enum mpi_operation operation, const struct call_kind *kind,
+                   struct communicator *c, struct choice *choice)
+{
+    /* Calls of threads are counted with the job locked, and statistics need the time of each call. */
+    if (!job.threaded && !job.statistics)
+        *staying_at(operation, kind) = (struct staying){*kind, c, choice};
+}
+
+static void staying_forget(const struct communicator *c)
+{
+    for (unsigned o = 0; o < OPERATIONS_COUNT; o++)
+        for (unsigned i = 0; i < 1u << STAYING_BITS; i++)
+            if (staying[o][i].c == c)
+                staying[o][i] = (struct staying){0};
+}
+
 /* The record of a communicator is an MPI attribute of it, so MPI frees the record with the communicator. The attribute
  * is never copied: MPI copies attributes not only to duplicates, which have the same ranks (MPI_Comm_create_group of
  * Open MPI copies them too), so a copied record could say nothing about its new communicator. */
@@ -503,6 +523,7 @@ static void free_communicator(struct communicator *c)
 {
     if (c == NULL)
         return;
+    staying_forget(c);
     job_lock();
     c->freed = c->share.requests > 0;
     if (!c->freed)

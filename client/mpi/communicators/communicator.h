@@ -76,6 +76,59 @@ enum reason communicator_enter(struct communicator *c);
 
 void communicator_leave(struct communicator *c);
 
+/* Calls that stay with MPI. After a pause the caches hold little of the preload, and then each cache line that a call
+ * needs costs more than many instructions. So the latest calls that have stayed with MPI are remembered, and the next call
+ * of the same kind goes to MPI without a look at the communicator, the types and the torus. */
+
+/* A kind of calls, which go the same way at the same time. Parts that the operation lacks are 0. */
+struct call_kind {
+    const void *caller; /* the return address, which is not in MPI */
+    MPI_Comm comm;
+    MPI_Datatype type;
+    MPI_Op op;
+    int64_t count;
+};
+
+#define STAYING_BITS 3u /* 8 kinds of each operation are remembered */
+
+struct staying {
+    struct call_kind kind; /* without a caller: none is remembered */
+    struct communicator *c;
+    struct choice *choice; /* NULL: the way is fixed */
+} __attribute__((aligned(64)));
+
+extern struct staying staying[OPERATIONS_COUNT][1u << STAYING_BITS]
+    __attribute__((visibility("hidden"))); /* without the global offset table */
+
+static inline struct staying *staying_at(enum mpi_operation operation, const struct call_kind *kind)
+{
+    const uint64_t mixed =
+        ((uint64_t)kind->count ^ (uint64_t)(uintptr_t)kind->comm ^ (uintptr_t)kind->caller) *
+        UINT64_C(0x9e3779b97f4a7c15);
+
+    return &staying[operation][mixed >> (64 - STAYING_BITS)];
+}
+
+/* Returns whether the call stays with MPI. If so, it is counted, as at ranks that have not remembered such a call. */
+static inline bool call_stays(enum mpi_operation operation, const struct call_kind *kind)
+{
+    const struct staying *s = staying_at(operation, kind);
+    struct communicator *c = s->c;
+
+    if (s->kind.caller != kind->caller || s->kind.comm != kind->comm ||
+        s->kind.count != kind->count || s->kind.type != kind->type || s->kind.op != kind->op ||
+        c->wants_neighborhood || (c->share.wanted && !c->share.owns) ||
+        (s->choice != NULL && !choice_stays(s->choice)))
+        return false;
+    c->calls++;
+    return true;
+}
+
+/* Remembers a call that has stayed with MPI, as `choice` says; NULL: as all such calls do. Handles of the kind must be
+ * of types and operators that MPI defines, because others may be freed, and stand for something else later. */
+void call_remember(enum mpi_operation operation, const struct call_kind *kind,
+                   struct communicator *c, struct choice *choice);
+
 /* The same for a nonblocking call, if there is one rank on each node. Returns whether the communicator has a lane for
  * it; then *group is the lane's, and the communicator keeps the lane until communicator_end_request(). Does not wait for
  * other ranks. */
