@@ -29,6 +29,7 @@ void config_init(struct config *c)
                          .heartbeat_ms = ROUTER_HEARTBEAT / MILLISECONDS,
                          .silence_ms = ROUTER_SILENCE / MILLISECONDS,
                          .hop_limit = HOPS_DEFAULT,
+                         .io_threads = IO_THREADS_AUTO,
                          .log_level = LOG_LEVEL_INFO,
                          .protocol_minor = PROTOCOL_MINOR};
     (void)strcpy(c->control, DEFAULT_CONTROL);

@@ -52,6 +52,7 @@ struct config {
     uint64_t heartbeat_ms, silence_ms; /* see daemon/lib/base/limits.h */
     char congestion[16];
     char metrics[ENDPOINT_TEXT_SIZE]; /* the address for monitoring; "": none */
+    int io_threads;                   /* IO_THREADS_AUTO: by the processors */
     unsigned hop_limit; /* limit for the hops of links, see daemon/lib/net/sockets.h */
     int log_level;
     uint32_t protocol_minor; /* of the peer protocol, at most PROTOCOL_MINOR */

@@ -363,7 +363,14 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
     const struct config *config = node->config;
     double send_mbit[TORUS_MAX_PORTS] = {0};
     const struct tcp_setup tcp_setup = {
-        loop, &config->torus, config->endpoint, config->congestion, send_mbit, config->hop_limit};
+        .loop = loop,
+        .torus = &config->torus,
+        .endpoint = config->endpoint,
+        .congestion = config->congestion,
+        .send_mbit = send_mbit,
+        .hop_limit = config->hop_limit,
+        .io_threads = config->io_threads,
+    };
     struct router_io io;
 
     for (unsigned port = 0; port < torus_ports(&config->torus); port++)

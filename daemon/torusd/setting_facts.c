@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/limits.h"
 #include "daemon/lib/host/facts.h"
 
 static void add_ports(struct facts *f, const struct config *c)
@@ -62,6 +63,8 @@ char *setting_facts(const struct config *c, const struct roots *roots)
     facts_add(f, "setting.heartbeat_ms", "%" PRIu64, c->heartbeat_ms);
     facts_add(f, "setting.silence_ms", "%" PRIu64, c->silence_ms);
     facts_add(f, "setting.hop_limit", "%u", c->hop_limit);
+    if (c->io_threads != IO_THREADS_AUTO)
+        facts_add(f, "setting.io_threads", "%d", c->io_threads);
     add_ports(f, c);
     text = strdup(f->text);
     free(f);

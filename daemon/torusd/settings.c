@@ -189,6 +189,22 @@ static int set_hop_limit(struct config *c, const char *value, struct error *e)
     return 0;
 }
 
+static int set_io_threads(struct config *c, const char *value, struct error *e)
+{
+    uint64_t count;
+
+    if (strcmp(value, "auto") == 0) {
+        c->io_threads = IO_THREADS_AUTO;
+        return 0;
+    }
+    if (!is_whole(value, 0, IO_THREADS_MOST, &count))
+        return error_set(e, ERROR_USAGE,
+                         "io_threads \"%.40s\" is neither auto nor a number from 0 to %u", value,
+                         IO_THREADS_MOST);
+    c->io_threads = (int)count;
+    return 0;
+}
+
 static int set_log_level(struct config *c, const char *value, struct error *e)
 {
     c->log_level = log_level_parse(value);
@@ -439,6 +455,11 @@ const struct setting config_settings[] = {
      "how many hosts away a neighbour may be (default: 1, the other end of the\n"
      "cable; a route over a third host does not work). 2 to 255 are for links\n"
      "that are tunnels, or routed on purpose"},
+    {"io-threads", "io_threads", "N", NULL, PLACE(set_io_threads, AT_START, VALUE, io_threads),
+     "threads that encrypt and decrypt long frames of encrypted links, beside the one\n"
+     "that does everything else; 0: none. Links of up to 500 Mbit/s need none.\n"
+     "Default: auto, by the processors (as many as may be used, divided by the\n"
+     "daemons of this machine): none for less than 4, else half of them, at most 4"},
     {"metrics", "metrics", "ADDRESS", NULL, PLACE(set_metrics, AT_START, TEXT, metrics),
      "let monitoring (Prometheus) read counters of the links, exchanges and memory\n"
      "at http://ADDRESS/metrics, and whether the torus is whole at /healthz, such as\n"

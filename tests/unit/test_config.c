@@ -1,3 +1,4 @@
+#include "daemon/lib/base/limits.h"
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/net/address.h"
 #include "daemon/torusd/config.h"
@@ -29,6 +30,7 @@ static const char every_setting[] = "; a node\n"
                                     "silence_ms = 700\n"
                                     "congestion = cubic\n"
                                     "hop_limit = 64\n"
+                                    "io_threads = 3\n"
                                     "metrics = [::1]:0\n"
                                     "output_mode = 2750\n"
                                     "key_file = /etc/one\n"
@@ -79,6 +81,7 @@ FOLDER_TEST(every_setting_is_read)
     assert_int_equal(c.heartbeat_ms, 40);
     assert_int_equal(c.silence_ms, 700);
     assert_int_equal(c.hop_limit, 64);
+    assert_int_equal(c.io_threads, 3);
     assert_string_equal(c.metrics, "[::1]:0");
     assert_int_equal(c.output_mode, 02750);
     assert_string_equal(c.congestion, "cubic");
@@ -114,6 +117,7 @@ FOLDER_TEST(what_is_left_out_has_a_default)
     assert_int_equal(c.heartbeat_ms, 250);
     assert_int_equal(c.silence_ms, 1000);
     assert_int_equal(c.hop_limit, 1);
+    assert_int_equal(c.io_threads, IO_THREADS_AUTO);
     assert_string_equal(c.metrics, "");
     assert_int_equal(c.output_mode, 0700);
     assert_int_equal(c.log_level, LOG_LEVEL_INFO);
@@ -163,6 +167,9 @@ static const struct {
     {"[node]\nhop_limit = 256\n", 2, "from 1 to 255"},
     {"[node]\nhop_limit = 1x\n", 2, "hop_limit"},
     {"[node]\nhop_limit = -1\n", 2, "hop_limit"},
+    {"[node]\nio_threads = many\n", 2, "io_threads \"many\" is neither auto nor a number"},
+    {"[node]\nio_threads = 65\n", 2, "from 0 to 64"},
+    {"[node]\nio_threads = -1\n", 2, "io_threads"},
     {"[node]\nmetrics = localhost:9101\n", 2, "host names are not possible"},
     {"[node]\nmetrics = 9101\n", 2, "the port is missing"},
     {"[node]\nmetrics = 127.0.0.1:65536\n", 2, "from 0 to 65535"},

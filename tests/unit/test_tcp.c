@@ -107,7 +107,7 @@ TEST(sockets_are_set_up_before_they_connect_or_listen)
     assert_int_equal(uv_loop_init(&loop), 0);
     const double unknown[2] = {0};
     const struct tcp_setup setup = {
-        &loop, &torus, endpoint, another_congestion(congestion, sizeof congestion), unknown, 7};
+        &loop, &torus, endpoint, another_congestion(congestion, sizeof congestion), unknown, 7, 0};
     struct tcp *tcp = tcp_new(&setup, 0, &io, &e);
     assert_non_null(tcp);
     check(&listening, congestion);

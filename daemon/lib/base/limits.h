@@ -1,4 +1,4 @@
-/* Times in nanoseconds, and limits of links. */
+/* Times in nanoseconds, limits of links, and of the threads that serve them. */
 #pragma once
 
 #include <stdint.h>
@@ -45,3 +45,6 @@
 #define ROUTER_HOLD_MOST (64 * SECONDS)
 #define ROUTER_HOLD_FORGET (60 * SECONDS)
 #define ROUTER_NEVER UINT64_MAX
+
+#define IO_THREADS_AUTO (-1) /* as many as the processors allow */
+#define IO_THREADS_MOST 64u

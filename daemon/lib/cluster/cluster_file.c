@@ -59,7 +59,7 @@ static const char *const shared_settings[] = {
     "memory",      "heartbeat_ms",
     "silence_ms",  "congestion",
     "log_level",   "daemons_per_processor",
-    "metrics",
+    "metrics",     "io_threads",
 };
 
 /* The settings of init in [cluster]. */

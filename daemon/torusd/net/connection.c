@@ -8,14 +8,20 @@
 #include "daemon/torusd/net/tcp_stat.h"
 #include "daemon/torusd/router/link.h"
 
+static void free_tcp(void *context)
+{
+    struct tcp *tcp = context;
+
+    reserve_close(&tcp->reserve);
+    outgoing_pool_close(&tcp->frames);
+    pipes_close(&tcp->pipes);
+    free(tcp);
+}
+
 void tcp_release(struct tcp *tcp)
 {
-    if (--tcp->handles == 0 && tcp->closing) {
-        reserve_close(&tcp->reserve);
-        outgoing_pool_close(&tcp->frames);
-        pipes_close(&tcp->pipes);
-        free(tcp);
-    }
+    if (--tcp->handles == 0 && tcp->closing)
+        io_threads_close(tcp->threads, free_tcp, tcp);
 }
 
 /* The rest of the body that is arriving goes to slabs. */
@@ -55,12 +61,20 @@ static void connection_forget_dirty(struct connection *c)
         }
 }
 
+/* To be called before the socket is closed. */
+static void end_use(struct connection *c)
+{
+    connection_forget_dirty(c);
+    io_job_stop(&c->in);
+    io_job_stop(&c->out);
+}
+
 /* Closes the handles of a connection, which is freed when the loop has closed them. */
 static void connection_close_handles(struct connection *c)
 {
     if (uv_is_closing((uv_handle_t *)&c->socket))
         return;
-    connection_forget_dirty(c);
+    end_use(c);
     uv_close((uv_handle_t *)&c->socket, on_handle_closed);
     uv_close((uv_handle_t *)&c->linger, on_handle_closed);
 }
@@ -69,9 +83,9 @@ static void connection_close_handles(struct connection *c)
  * fails. */
 static bool connection_reset(struct connection *c)
 {
+    end_use(c);
     if (uv_tcp_close_reset(&c->socket, on_handle_closed) != 0)
         return false;
-    connection_forget_dirty(c);
     uv_close((uv_handle_t *)&c->linger, on_handle_closed);
     return true;
 }
@@ -173,6 +187,8 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
         *buffer = uv_buf_init(NULL, 0); /* makes the read fail with ENOBUFS */
 }
 
+static const char damaged[] = "the received bytes are not what the neighbour encrypted";
+
 /* Opens the records that have arrived, and gives their contents to the router. */
 static void open_records(struct connection *c, size_t length)
 {
@@ -190,13 +206,91 @@ static void open_records(struct connection *c, size_t length)
         if (result > 0)
             link_received(c->link, opened);
         else if (result < 0)
-            connection_broken(c, "the received bytes are not what the neighbour encrypted");
+            connection_broken(c, damaged);
     }
+}
+
+static void stop_reading(struct connection *c)
+{
+    if (c->reading)
+        (void)uv_read_stop((uv_stream_t *)&c->socket);
+    c->reading = false;
+}
+
+/* Fewer bytes at once are not worth to be handed to an I/O thread and back. */
+#define GIVEN_LEAST (32u * 1024u)
+
+/* Whether I/O threads may have jobs of a connection. Where it is not encrypted, bytes cost less than the hand-over. On a
+ * slow link, the loop's thread has time. A link that is not up may be that of a daemon which is alone so far. */
+static bool uses_threads(const struct connection *c)
+{
+    return c->cipher != NULL && link_carries(c->link) && !connection_is_slow(c) &&
+           io_threads_ready(c->tcp->threads);
+}
+
+static void on_read_by_thread(struct io_job *job);
+
+/* Lets an I/O thread read if a long body or many bytes are arriving, and on until no more of a frame are. Returns false
+ * if libuv is to read. */
+static bool give_read(struct connection *c)
+{
+    const uint32_t left = link_left(c->link);
+    struct io_job *job = &c->in;
+    uv_os_fd_t fd;
+
+    if (!(c->filled || left >= GIVEN_LEAST || (c->by_thread && left > 0)) || !uses_threads(c) ||
+        uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
+        return false;
+    stop_reading(c);
+    c->by_thread = true;
+    *job =
+        (struct io_job){.answered = on_read_by_thread, .context = c, .fd = fd, .cipher = c->cipher};
+    job->room = link_room(c->link, &job->size);
+    job->least = left < job->size ? left : job->size;
+    if (job->room == NULL)
+        connection_broken(c, uv_strerror(UV_ENOBUFS));
+    else
+        io_job_start(c->tcp->threads, 2 * c->port, job);
+    return true;
+}
+
+/* Reads on when received bytes have been taken, unless the router does not want to. */
+static void read_more(struct connection *c)
+{
+    if (c->link != NULL && link_held(c->link)) {
+        c->held = true;
+        stop_reading(c);
+    }
+    if (c->link == NULL || c->held || give_read(c))
+        return;
+    if (c->by_thread && c->filled) /* which left records in the cipher */
+        open_records(c, 0);
+    c->filled = c->by_thread = false;
+    if (c->link != NULL && !c->reading && reading_start(c) != 0)
+        connection_broken(c, "cannot read from its socket again");
+}
+
+static void on_read_by_thread(struct io_job *job)
+{
+    struct connection *c = job->context;
+    const int error = job->error;
+
+    c->filled = job->size - job->done < CIPHER_RECORD;
+    if (job->done > 0)
+        link_received(c->link, job->done);
+    if (c->link != NULL && error != 0)
+        connection_broken(c, error == UV_EOF      ? "closed by the other side"
+                             : error == UV_EPROTO ? damaged
+                                                  : uv_strerror(error));
+    else
+        read_more(c);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
     struct connection *c = stream->data;
+
+    const bool up = c->link != NULL && link_carries(c->link); /* a probe is long, too */
 
     (void)buffer;
     if (c->moved || (length > 0 && c->link != NULL)) {
@@ -206,10 +300,8 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
             open_records(c, (size_t)length);
         else
             link_received(c->link, (size_t)length);
-        if (c->link != NULL && link_held(c->link)) {
-            c->held = true;
-            (void)uv_read_stop(stream);
-        }
+        c->filled = up && length >= (ssize_t)GIVEN_LEAST;
+        read_more(c);
     } else if (length < 0 && c->closing) {
         connection_close_handles(c);
     } else if (length < 0) {
@@ -220,7 +312,8 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
 int reading_start(struct connection *c)
 {
-    return uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0 ? 0 : -1;
+    c->reading = uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0;
+    return c->reading ? 0 : -1;
 }
 
 void reading_resume(struct connection *c)
@@ -228,8 +321,7 @@ void reading_resume(struct connection *c)
     if (!c->held || link_held(c->link))
         return;
     c->held = false;
-    if (reading_start(c) != 0)
-        connection_broken(c, "cannot read from its socket again");
+    read_more(c);
 }
 
 #define BATCH_BYTES (128u * 1024u)
@@ -487,7 +579,7 @@ struct batch {
     bool packet; /* later bytes do not go into the same packet */
 };
 
-static void take_plain(struct batch *b, struct connection *c, struct outgoing *frame)
+static void take_frame(struct batch *b, struct connection *c, struct outgoing *frame)
 {
     outgoing_push(&c->batch, frame);
     b->buffers[b->count++] = uv_buf_init((char *)frame->head, frame->head_length);
@@ -498,22 +590,35 @@ static void take_plain(struct batch *b, struct connection *c, struct outgoing *f
     }
 }
 
-static int take_sealed(struct connection *c, struct outgoing *frame)
+/* Encrypts a frame. Returns 0, or -1 if there is no memory. */
+static int seal_frame(struct connection *c, const struct outgoing *frame)
 {
     int result = cipher_seal(c->cipher, frame->head, frame->head_length);
 
     for (uint32_t i = 0; i < frame->body.count && result == 0; i++)
-        result = frame->body.item[i].slab->in_pipe
-                     ? -1 /* link_passing() has excluded that */
-                     : cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
-    outgoing_free(tcp_frames(c->tcp), frame);
+        result = cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
     if (result == 0 && connection_is_slow(c)) /* so that a relay need not wait for later bytes */
         result = cipher_end_record(c->cipher);
     return result;
 }
 
-/* Collects the frames of one write. Returns 0, or -1 if there is no memory to encrypt them. */
-static int take_batch(struct batch *b, struct connection *c)
+/* Encrypts the frames of a batch, which are not needed any more. Returns 0, or -1 if there is no memory. */
+static int seal_batch(struct batch *b, struct connection *c)
+{
+    for (const struct outgoing *frame = c->batch.first; frame != NULL; frame = frame->next)
+        if (seal_frame(c, frame) != 0)
+            return -1;
+    outgoing_clear(tcp_frames(c->tcp), &c->batch);
+    uint8_t *bytes = cipher_sealed(c->cipher, &b->bytes);
+    if (bytes == NULL)
+        return -1;
+    b->buffers[0] = uv_buf_init((char *)bytes, (unsigned)b->bytes);
+    b->count = 1;
+    return 0;
+}
+
+/* Collects the frames of one write: all are to be encrypted, or none. */
+static void take_batch(struct batch *b, struct connection *c)
 {
     const size_t packet = connection_packet(c);
     const size_t most = packet < PACKET_WHOLE   ? packet
@@ -530,21 +635,9 @@ static int take_batch(struct batch *b, struct connection *c)
         /* If a probe is lost, the handshake before it must not be lost with it. */
         b->packet = frame->plain || (frame->immediate && connection_is_slow(c));
         last = b->packet;
-        if (c->cipher == NULL || frame->plain) {
-            take_plain(b, c, frame);
-        } else {
-            c->sealed = true;
-            if (take_sealed(c, frame) != 0)
-                return -1;
-        }
+        c->sealed = c->cipher != NULL && !frame->plain;
+        take_frame(b, c, frame);
     }
-    if (c->sealed) {
-        uint8_t *bytes = cipher_sealed(c->cipher, &b->bytes);
-        if (bytes == NULL)
-            return -1;
-        b->buffers[b->count++] = uv_buf_init((char *)bytes, (unsigned)b->bytes);
-    }
-    return 0;
 }
 
 /* To be called before that many bytes are written. */
@@ -563,6 +656,39 @@ static void pace_write(struct connection *c, size_t bytes)
         pacing_before_write(&c->pacing, fd, bytes, uv_now(c->tcp->set.loop));
 }
 
+static void on_written_by_thread(struct io_job *job)
+{
+    struct connection *c = job->context;
+
+    on_write(&c->write, job->error);
+}
+
+/* Lets an I/O thread encrypt and write a batch if it is long. */
+static bool give_write(struct connection *c, const struct batch *b)
+{
+    uv_os_fd_t fd;
+
+    if (b->bytes < GIVEN_LEAST || !c->sealed || c->piped || !uses_threads(c) ||
+        uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
+        return false;
+    c->rest = malloc(b->count * sizeof *b->buffers);
+    if (c->rest == NULL)
+        return false;
+    memcpy(c->rest, b->buffers, b->count * sizeof *b->buffers);
+    pace_write(c, b->bytes);
+    c->write.data = c;
+    c->out = (struct io_job){.answered = on_written_by_thread,
+                             .context = c,
+                             .writes = true,
+                             .fd = fd,
+                             .cipher = c->cipher,
+                             .buffers = c->rest,
+                             .count = b->count};
+    c->writing = true;
+    io_job_start(c->tcp->threads, 2 * c->port + 1, &c->out);
+    return true;
+}
+
 /* Writes one batch. Returns true if the next one may be tried at once. */
 static bool write_batch(struct connection *c)
 {
@@ -571,12 +697,16 @@ static bool write_batch(struct connection *c)
     b.count = 0, b.bytes = 0, b.packet = false; /* its buffers need not be cleared */
     if (c->link == NULL)
         return false;
-    if (take_batch(&b, c) != 0) {
+    take_batch(&b, c);
+    if (b.count == 0 || c->link == NULL)
+        return false;
+    if (give_write(c, &b))
+        return false;
+    /* link_passing() excludes bytes in pipes where the next link is encrypted */
+    if (c->sealed && (c->piped || seal_batch(&b, c) != 0)) {
         connection_broken(c, "out of memory to encrypt frames");
         return false;
     }
-    if (b.count == 0 || c->link == NULL)
-        return false;
     pace_write(c, b.bytes);
     const size_t most = connection_packet(c);
     int result = 0;
@@ -636,6 +766,7 @@ void closing_begin(void *context, void *connection, struct outgoing *last)
     c->link = NULL;
     c->closing = true;
     c->last = last;
+    io_job_stop(&c->in); /* it reads into the link's memory */
     /* The timer also ends a write under way that blocks because the peer reads nothing. */
     if (last == NULL || uv_timer_start(&c->linger, on_linger_over, LINGER_MS, 0) != 0) {
         reset_lingering(c);
@@ -650,7 +781,7 @@ void closing_begin(void *context, void *connection, struct outgoing *last)
     }
     c->lingers = true;
     c->tcp->lingering++;
-    if (c->held) /* reading must continue, to notice the peer's end of file */
+    if (!c->reading) /* to notice the peer's end of file */
         (void)reading_start(c);
     if (!c->writing)
         closing_say_last(c);

@@ -8,6 +8,7 @@
 #include "daemon/lib/net/carrier.h"
 #include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/net/connector.h"
+#include "daemon/torusd/net/io_threads.h"
 #include "daemon/torusd/net/pipes.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/net/tcp_stat.h"
@@ -30,6 +31,7 @@ struct connection {
     unsigned port;
     unsigned handles; /* open */
     bool dirty, writing, closing, lingers;
+    bool reading;          /* libuv reads */
     bool held;             /* reading is stopped for now */
     bool proved;           /* it belongs to the neighbour: it is paced */
     unsigned rate_changes; /* of its port, which the pacing knows */
@@ -45,6 +47,9 @@ struct connection {
     uv_buf_t *rest; /* of the batch, which is written after this packet of the kernel; NULL: none */
     unsigned rest_count;
     struct outgoing *last; /* to be written before the connection closes */
+    struct io_job in, out; /* what an I/O thread reads or writes, instead of libuv */
+    bool by_thread;        /* an I/O thread reads, not libuv */
+    bool filled;           /* the last read got enough bytes that more may be there */
 };
 
 struct tcp {
@@ -66,6 +71,7 @@ struct tcp {
         uint32_t mbit[TORUS_MAX_PORTS];
     } speeds;
     struct pipes pipes;
+    struct io_threads *threads;
     struct connection *dirty;
     unsigned handles; /* not closed yet: parts of connectors, connections, the rest */
     unsigned lingering;

@@ -344,7 +344,10 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     size_t size = sizeof(struct tcp) + ports * sizeof(struct connector);
     struct tcp *tcp = sodium_init() >= 0 ? calloc(1, size) : NULL;
 
-    if (tcp == NULL) {
+    if (tcp != NULL)
+        tcp->threads = io_threads_new(setup->loop, setup->io_threads, ports);
+    if (tcp == NULL || tcp->threads == NULL) {
+        free(tcp);
         (void)error_set(e, ERROR_MEMORY, "out of memory for the connections of links");
         return NULL;
     }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "daemon/lib/base/limits.h"
 #include "daemon/lib/net/address.h"
 #include "daemon/lib/schedule/torus.h"
 #include "daemon/torusd/router/io.h"
@@ -16,6 +17,7 @@ struct tcp_setup {
     const char *congestion;          /* TCP congestion control; "" = the system's */
     const double *send_mbit;         /* by port: as tcp_set_rate(); copied */
     unsigned hop_limit;              /* see sockets.h; 0: HOPS_DEFAULT */
+    int io_threads;                  /* how many there are; IO_THREADS_AUTO: by the processors */
 };
 
 /* The links' TCP connections on a libuv loop: implements router/io.h. Each port has one connection:

@@ -420,6 +420,16 @@ void link_passed(struct link *link, const struct extent *bytes)
     take_received(link, bytes->slab, bytes->data, bytes->length);
 }
 
+bool link_carries(const struct link *link)
+{
+    return link->up;
+}
+
+uint32_t link_left(const struct link *link)
+{
+    return link->stranger == NULL ? decoder_left(&link->decoder) : 0;
+}
+
 bool link_held(const struct link *link)
 {
     return link->held_by != 0;

@@ -47,6 +47,13 @@ uint32_t link_passing(struct link *link);
 /* As link_received(), for bytes of a slab whose bytes are in a pipe. */
 void link_passed(struct link *link, const struct extent *bytes);
 
+/* Whether the connection has proved itself, and its probe has passed. */
+bool link_carries(const struct link *link);
+
+/* Returns how many more bytes of the connection, decrypted, belong to the frame that is arriving; 0 if none is, or
+ * its length is not known yet. */
+uint32_t link_left(const struct link *link);
+
 /* Whether the caller should stop reading from the connection for now: its frames have filled the queue of
  * another link, whose other end does not take them. io->wake() is called when reading may continue. Bytes
  * that are read anyway are accepted. */
