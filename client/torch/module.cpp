@@ -31,13 +31,15 @@ static std::pair<uint32_t, std::string> place()
 
 using Store = c10::intrusive_ptr<c10d::Store>;
 
-/* No nodes: all. */
+/* nodes[r] is the node of rank r. `everywhere`: these are all nodes of the torus. */
 static Pointer open(const Store &store, const std::string &name, const std::vector<uint32_t> &nodes,
-                    int rank, int size, std::chrono::milliseconds timeout)
+                    bool everywhere, int rank, std::chrono::milliseconds timeout)
 {
-    auto session = std::make_shared<Session>(name, nodes, milliseconds(timeout));
+    const Ranks ranks(nodes, static_cast<uint32_t>(rank));
+    auto session = Session::open({name, ranks, everywhere, store, timeout});
 
-    return c10::make_intrusive<ProcessGroup>(session, store, rank, size, "", timeout);
+    return c10::make_intrusive<ProcessGroup>(session, store, rank, static_cast<int>(nodes.size()),
+                                             "", timeout);
 }
 
 static Pointer of_nodes(const Pointer &world, const Store &store,
@@ -57,6 +59,7 @@ PYBIND11_MODULE(_backend, m)
     m.def("place", &place, released);
     m.def("open", &open, released);
     m.def("of_nodes", &of_nodes, released);
+    m.def("end_all", &Session::end_all, py::arg("waits"), released);
 }
 
 } // namespace torus_torch

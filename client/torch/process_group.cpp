@@ -1,7 +1,6 @@
 #include "client/torch/process_group.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <Python.h>
 #include <torch/csrc/distributed/c10d/Utils.hpp>
@@ -15,9 +14,8 @@ using c10d::OpType;
 
 ProcessGroup::ProcessGroup(std::shared_ptr<Session> session, c10::intrusive_ptr<c10d::Store> store,
                            int rank, int size, std::string name, std::chrono::milliseconds timeout)
-    : c10d::ProcessGroup(rank, size), session_(std::move(session)), group_(session_->group()),
-      store_(std::move(store)), name_(std::move(name)), number_(session_->next_group()),
-      timeout_(timeout)
+    : c10d::ProcessGroup(rank, size), session_(std::move(session)), store_(std::move(store)),
+      name_(std::move(name)), number_(session_->next_group()), timeout_(timeout)
 {
     init();
 }
@@ -39,18 +37,13 @@ c10::intrusive_ptr<ProcessGroup> ProcessGroup::of_nodes(c10::intrusive_ptr<c10d:
                                                         std::chrono::milliseconds timeout) const
 {
     const int size = static_cast<int>(nodes.size());
-    const auto session = size == size_ ? session_
-                                       : std::make_shared<Session>(session_->name() + "-" + name,
-                                                                   nodes, milliseconds(timeout));
+    const auto session =
+        size == size_
+            ? session_
+            : Session::open({session_->name() + "-" + name,
+                             Ranks(nodes, static_cast<uint32_t>(rank)), false, store, timeout});
 
     return c10::make_intrusive<ProcessGroup>(session, std::move(store), rank, size, name, timeout);
-}
-
-uint32_t milliseconds(std::chrono::milliseconds timeout)
-{
-    constexpr auto most = std::numeric_limits<uint32_t>::max();
-
-    return timeout.count() > most ? most : static_cast<uint32_t>(timeout.count());
 }
 
 ProcessGroup::WorkPointer ProcessGroup::submit(Request request)
@@ -70,7 +63,7 @@ ProcessGroup::WorkPointer ProcessGroup::submit(Request request, Kind kind,
 
     if (!name_.empty())
         data += " of group " + name_;
-    session_->submit({kind, data, milliseconds(timeout), work, std::move(request.start),
+    session_->submit({kind, data, milliseconds(timeout), work, std::move(request.prepare),
                       std::move(request.finish)});
     return work;
 }
@@ -136,13 +129,12 @@ ProcessGroup::WorkPointer ProcessGroup::broadcast(Tensors &tensors,
     const uint32_t from = root(options.rootRank);
     const bool sends = options.rootRank == rank_;
     auto memory = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
 
     return submit({OpType::BROADCAST, "torus:broadcast", options.timeout, tensors, tensors,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *memory = sends ? packed(tensor) : room(tensor);
-                       return torus_start_broadcast(group, memory->data_ptr(), memory->nbytes(),
-                                                    from, call, error);
+                       return Operation::blocks(Code::broadcast, nullptr, memory->data_ptr(),
+                                                memory->nbytes(), from);
                    },
                    [=] {
                        if (!sends)
@@ -156,15 +148,14 @@ ProcessGroup::WorkPointer ProcessGroup::allreduce(Tensors &tensors,
     const at::Tensor tensor = only(tensors);
     const Combination how(tensor.scalar_type(), options.reduceOp);
     auto memory = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
     const int size = size_;
 
     return submit({OpType::ALLREDUCE, "torus:all_reduce", options.timeout, tensors, tensors,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *memory = packed(tensor);
-                       return torus_start_allreduce(group, TORUS_IN_PLACE, memory->data_ptr(),
-                                                    count_of(*memory), how.type, how.op, call,
-                                                    error);
+                       return Operation::vectors(Code::allreduce, TORUS_IN_PLACE,
+                                                 memory->data_ptr(), count_of(*memory), how.type,
+                                                 how.op);
                    },
                    [=] {
                        if (how.average)
@@ -181,15 +172,14 @@ ProcessGroup::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalesc
     const Combination how(tensors[0].scalar_type(), options.reduceOp);
     const Tensors all = tensors;
     auto memory = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
     const int size = size_;
 
     return submit(
         {OpType::ALLREDUCE_COALESCED, "torus:all_reduce", options.timeout, tensors, tensors,
-         [=](torus_call **call, torus_error *error) {
+         [=] {
              *memory = joined(all);
-             return torus_start_allreduce(group, TORUS_IN_PLACE, memory->data_ptr(),
-                                          count_of(*memory), how.type, how.op, call, error);
+             return Operation::vectors(Code::allreduce, TORUS_IN_PLACE, memory->data_ptr(),
+                                       count_of(*memory), how.type, how.op);
          },
          [=] {
              if (how.average)
@@ -205,16 +195,15 @@ ProcessGroup::WorkPointer ProcessGroup::reduce(Tensors &tensors, const c10d::Red
     const uint32_t to = root(options.rootRank);
     const bool receives = options.rootRank == rank_;
     auto memory = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
     const int size = size_;
 
     return submit({OpType::REDUCE, "torus:reduce", options.timeout, tensors, tensors,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *memory = packed(tensor);
-                       return torus_start_reduce(
-                           group, receives ? TORUS_IN_PLACE : memory->data_ptr(),
-                           receives ? memory->data_ptr() : nullptr, count_of(*memory), how.type,
-                           how.op, to, call, error);
+                       return Operation::vectors(Code::reduce,
+                                                 receives ? TORUS_IN_PLACE : memory->data_ptr(),
+                                                 receives ? memory->data_ptr() : nullptr,
+                                                 count_of(*memory), how.type, how.op, to);
                    },
                    [=] {
                        if (receives && how.average)
@@ -235,22 +224,23 @@ ProcessGroup::WorkPointer ProcessGroup::reduce_to_members(OpType type, const cha
     const Combination how(output.scalar_type(), options.reduceOp);
     auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
     auto elements = std::make_shared<std::vector<size_t>>(std::move(counts));
-    torus_group *const group = group_;
     const int size = size_;
 
-    return submit(
-        {type, title, options.timeout, inputs, outputs,
-         [=](torus_call **call, torus_error *error) {
-             *send = inputs.size() == 1 ? apart(packed(inputs[0]), {output}) : joined(inputs);
-             *receive = room(output);
-             return torus_start_reduce_scatter(group, send->data_ptr(), receive->data_ptr(),
-                                               elements->data(), how.type, how.op, call, error);
-         },
-         [=] {
-             if (how.average)
-                 average(*receive, size);
-             give_back(*receive, output);
-         }});
+    return submit({type, title, options.timeout, inputs, outputs,
+                   [=] {
+                       *send =
+                           inputs.size() == 1 ? apart(packed(inputs[0]), {output}) : joined(inputs);
+                       *receive = room(output);
+                       Operation o = Operation::vectors(Code::reduce_scatter, send->data_ptr(),
+                                                        receive->data_ptr(), 0, how.type, how.op);
+                       o.counts = elements->data();
+                       return o;
+                   },
+                   [=] {
+                       if (how.average)
+                           average(*receive, size);
+                       give_back(*receive, output);
+                   }});
 }
 
 ProcessGroup::WorkPointer ProcessGroup::reduce_scatter(Tensors &outputs,
@@ -296,16 +286,14 @@ ProcessGroup::WorkPointer ProcessGroup::allgather(std::vector<Tensors> &outputs,
                 "torus: the input and the output for this rank have different sizes");
     auto send = std::make_shared<at::Tensor>();
     auto receive = std::make_shared<std::unique_ptr<Blocks>>();
-    torus_group *const group = group_;
 
     return submit({OpType::ALLGATHER, "torus:all_gather", options.timeout, inputs, all,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *send = apart(packed(input), all);
                        *receive = std::make_unique<Blocks>(all, false);
                        const Blocks &to = **receive;
-                       return torus_start_allgatherv(group, send->data_ptr(), to.base,
-                                                     to.bytes.data(), to.offset.data(), call,
-                                                     error);
+                       return Operation::lists(Code::allgatherv, send->data_ptr(), {}, to.base,
+                                               {to.bytes.data(), to.offset.data()});
                    },
                    [=] { (*receive)->give_back(); }});
 }
@@ -318,18 +306,17 @@ ProcessGroup::WorkPointer ProcessGroup::_allgather_base(at::Tensor &output, at::
     TORCH_CHECK(to.numel() == from.numel() * size_,
                 "torus: the output must have the size of the input times the ", size_, " ranks");
     auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
 
     return submit({OpType::_ALLGATHER_BASE,
                    "torus:_all_gather_base",
                    options.timeout,
                    {from},
                    {to},
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *send = apart(packed(from), {to});
                        *receive = room(to);
-                       return torus_start_allgather(group, send->data_ptr(), receive->data_ptr(),
-                                                    send->nbytes(), call, error);
+                       return Operation::blocks(Code::allgather, send->data_ptr(),
+                                                receive->data_ptr(), send->nbytes());
                    },
                    [=] { give_back(*receive, to); }});
 }
@@ -355,15 +342,14 @@ ProcessGroup::WorkPointer ProcessGroup::allgather_coalesced(std::vector<Tensors>
     check(to);
     check_type(from[0], to[0]);
     auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
     const int size = size_;
 
     return submit({OpType::ALLGATHER_COALESCED, "torus:all_gather", options.timeout, inputs, to,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *send = joined(from);
                        *receive = at::empty({send->numel() * size}, send->options());
-                       return torus_start_allgather(group, send->data_ptr(), receive->data_ptr(),
-                                                    send->nbytes(), call, error);
+                       return Operation::blocks(Code::allgather, send->data_ptr(),
+                                                receive->data_ptr(), send->nbytes());
                    },
                    [=] { split(*receive, to); }});
 }
@@ -387,17 +373,16 @@ ProcessGroup::WorkPointer ProcessGroup::gather(std::vector<Tensors> &outputs, Te
         TORCH_CHECK(outputs.empty(), "torus: only the root has outputs");
     }
     auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
     const int size = size_;
 
     return submit({OpType::GATHER, "torus:gather", options.timeout, inputs, all,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *send = packed(input);
                        if (!all.empty())
                            *receive = at::empty({send->numel() * size}, send->options());
-                       return torus_start_gather(group, send->data_ptr(),
-                                                 all.empty() ? nullptr : receive->data_ptr(),
-                                                 send->nbytes(), to, call, error);
+                       return Operation::blocks(Code::gather, send->data_ptr(),
+                                                all.empty() ? nullptr : receive->data_ptr(),
+                                                send->nbytes(), to);
                    },
                    [=] {
                        if (!all.empty())
@@ -414,19 +399,18 @@ ProcessGroup::WorkPointer ProcessGroup::exchange(OpType type, const char *title,
 {
     auto send = std::make_shared<std::unique_ptr<Blocks>>();
     auto receive = std::make_shared<std::unique_ptr<Blocks>>();
-    torus_group *const group = group_;
 
     return submit({type, title, timeout, inputs, outputs,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        Tensors apart_inputs;
                        for (const at::Tensor &input : inputs)
                            apart_inputs.push_back(apart(input, outputs));
                        *send = std::make_unique<Blocks>(apart_inputs, true);
                        *receive = std::make_unique<Blocks>(outputs, false);
                        const Blocks &from = **send, &to = **receive;
-                       return torus_start_alltoallv(group, from.base, from.bytes.data(),
-                                                    from.offset.data(), to.base, to.bytes.data(),
-                                                    to.offset.data(), call, error);
+                       return Operation::lists(Code::alltoallv, from.base,
+                                               {from.bytes.data(), from.offset.data()}, to.base,
+                                               {to.bytes.data(), to.offset.data()});
                    },
                    [=] { (*receive)->give_back(); }});
 }
@@ -459,16 +443,14 @@ ProcessGroup::WorkPointer ProcessGroup::scatter(Tensors &outputs, std::vector<Te
         TORCH_CHECK(inputs.empty(), "torus: only the root has inputs");
     }
     auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
 
     return submit({OpType::SCATTER, "torus:scatter", options.timeout, all, outputs,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        if (sends)
                            *send = joined(all);
                        *receive = room(output);
-                       return torus_start_scatter(group, sends ? send->data_ptr() : nullptr,
-                                                  receive->data_ptr(), receive->nbytes(), from,
-                                                  call, error);
+                       return Operation::blocks(Code::scatter, sends ? send->data_ptr() : nullptr,
+                                                receive->data_ptr(), receive->nbytes(), from);
                    },
                    [=] { give_back(*receive, output); }});
 }
@@ -513,7 +495,6 @@ ProcessGroup::WorkPointer ProcessGroup::alltoall_base(at::Tensor &output, at::Te
         rows(output_splits.empty() ? even_out : output_splits, to, &sides->bytes[1],
              &sides->offset[1]);
     }
-    torus_group *const group = group_;
     const int size = size_;
 
     return submit({OpType::ALLTOALL_BASE,
@@ -521,18 +502,17 @@ ProcessGroup::WorkPointer ProcessGroup::alltoall_base(at::Tensor &output, at::Te
                    options.timeout,
                    {from},
                    {to},
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        Sides &s = *sides;
                        s.memory[0] = apart(packed(from), {to});
                        s.memory[1] = room(to);
                        void *send = s.memory[0].data_ptr(), *receive = s.memory[1].data_ptr();
                        if (equal)
-                           return torus_start_alltoall(group, send, receive,
-                                                       s.memory[0].nbytes() / size_t(size), call,
-                                                       error);
-                       return torus_start_alltoallv(group, send, s.bytes[0].data(),
-                                                    s.offset[0].data(), receive, s.bytes[1].data(),
-                                                    s.offset[1].data(), call, error);
+                           return Operation::blocks(Code::alltoall, send, receive,
+                                                    s.memory[0].nbytes() / size_t(size));
+                       return Operation::lists(Code::alltoallv, send,
+                                               {s.bytes[0].data(), s.offset[0].data()}, receive,
+                                               {s.bytes[1].data(), s.offset[1].data()});
                    },
                    [=] { give_back(sides->memory[1], to); }});
 }
@@ -542,7 +522,7 @@ ProcessGroup::WorkPointer ProcessGroup::alltoall_base(at::Tensor &output, at::Te
 /* Groups that share a session must not take each other's messages. */
 uint64_t ProcessGroup::message_tag(int tag) const
 {
-    constexpr uint64_t most = uint64_t(1) << 24; /* tags of libtorus have 56 bits */
+    constexpr uint64_t most = uint64_t(1) << 12; /* tags have 44 bits: see leader.cpp */
 
     TORCH_CHECK(tag >= 0, "torus: the tag ", tag, " is negative");
     TORCH_CHECK(number_ < most, "torus: messages are possible in the first ", most,
@@ -557,13 +537,12 @@ ProcessGroup::WorkPointer ProcessGroup::send(Tensors &tensors, int rank, int tag
     const uint32_t to = root(rank);
     const uint64_t number = message_tag(tag);
     auto memory = std::make_shared<at::Tensor>();
-    torus_group *const group = group_;
 
     return submit({OpType::SEND, "torus:send", timeout_, tensors, Tensors(),
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *memory = packed(tensor);
-                       return torus_start_send(group, memory->data_ptr(), memory->nbytes(), to,
-                                               number, call, error);
+                       return Operation::blocks(Code::send, memory->data_ptr(), nullptr,
+                                                memory->nbytes(), to, number);
                    },
                    nullptr},
                   Kind::send,
@@ -577,14 +556,13 @@ ProcessGroup::WorkPointer ProcessGroup::recv(Tensors &tensors, int rank, int tag
     const uint64_t number = message_tag(tag);
     auto memory = std::make_shared<at::Tensor>();
     auto work = c10::make_intrusive<Work>(rank_, OpType::RECV, "torus:recv", tensors, tensors);
-    torus_group *const group = group_;
 
     work->set_source(rank);
     return submit({OpType::RECV, "torus:recv", timeout_, tensors, tensors,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *memory = room(tensor);
-                       return torus_start_receive(group, memory->data_ptr(), memory->nbytes(), from,
-                                                  number, call, error);
+                       return Operation::blocks(Code::receive, nullptr, memory->data_ptr(),
+                                                memory->nbytes(), from, number);
                    },
                    [=] { give_back(*memory, tensor); }},
                   Kind::receive, work);
@@ -598,13 +576,15 @@ ProcessGroup::WorkPointer ProcessGroup::recvAnysource(Tensors &tensors, int tag)
     auto from = std::make_shared<uint32_t>();
     auto work = c10::make_intrusive<Work>(rank_, OpType::RECVANYSOURCE, "torus:recvAnySource",
                                           tensors, tensors);
-    torus_group *const group = group_;
 
     return submit({OpType::RECVANYSOURCE, "torus:recvAnySource", timeout_, tensors, tensors,
-                   [=](torus_call **call, torus_error *error) {
+                   [=] {
                        *memory = room(tensor);
-                       return torus_start_receive_any(group, memory->data_ptr(), memory->nbytes(),
-                                                      number, from.get(), call, error);
+                       Operation o =
+                           Operation::blocks(Code::receive_any, nullptr, memory->data_ptr(),
+                                             memory->nbytes(), 0, number);
+                       o.from = from.get();
+                       return o;
                    },
                    [=] {
                        work->set_source(static_cast<int>(*from));
@@ -617,15 +597,12 @@ ProcessGroup::WorkPointer ProcessGroup::recvAnysource(Tensors &tensors, int tag)
 
 ProcessGroup::WorkPointer ProcessGroup::barrier(const c10d::BarrierOptions &options)
 {
-    torus_group *const group = group_;
     return submit({OpType::BARRIER,
                    "torus:barrier",
                    options.timeout,
                    {},
                    {},
-                   [=](torus_call **call, torus_error *error) {
-                       return torus_start_barrier(group, call, error);
-                   },
+                   [=] { return Operation::blocks(Code::barrier, nullptr, nullptr, 0); },
                    nullptr});
 }
 

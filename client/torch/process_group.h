@@ -13,9 +13,6 @@
 namespace torus_torch
 {
 
-/* A timeout for libtorus. */
-uint32_t milliseconds(std::chrono::milliseconds timeout);
-
 class ProcessGroup : public c10d::ProcessGroup
 {
   public:
@@ -24,7 +21,7 @@ class ProcessGroup : public c10d::ProcessGroup
                  int size, std::string name, std::chrono::milliseconds timeout);
     ~ProcessGroup() override;
 
-    /* Opens a group of these nodes, in ascending order, of which this one is number `rank`. Throws. */
+    /* Opens a group of ranks on these nodes, in their order, of which this one is number `rank`. Throws. */
     c10::intrusive_ptr<ProcessGroup> of_nodes(c10::intrusive_ptr<c10d::Store> store,
                                               const std::vector<uint32_t> &nodes, int rank,
                                               const std::string &name,
@@ -79,7 +76,7 @@ class ProcessGroup : public c10d::ProcessGroup
         std::chrono::milliseconds timeout;
         const Tensors &inputs;
         const Tensors &outputs;
-        std::function<int(torus_call **, torus_error *)> start;
+        std::function<Operation()> prepare;
         std::function<void()> finish;
     };
 
@@ -96,7 +93,6 @@ class ProcessGroup : public c10d::ProcessGroup
     void check_count(const Tensors &tensors) const;
 
     std::shared_ptr<Session> session_;
-    torus_group *group_;
     c10::intrusive_ptr<c10d::Store> store_;
     std::string name_;
     const uint64_t number_; /* among the groups of the session */

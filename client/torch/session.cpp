@@ -1,22 +1,16 @@
 #include "client/torch/session.h"
 
-#include <poll.h>
+#include <algorithm>
+#include <set>
+
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <ATen/core/grad_mode.h>
-#include <torus/torus.h>
 
 namespace torus_torch
 {
-
-void fail(const torus_error &error)
-{
-    throw std::runtime_error(
-        std::string(error.code == TORUS_ERROR_TIMEOUT ? "torus: Timed out waiting: " : "torus: ") +
-        error.text);
-}
 
 /* ---- Work ------------------------------------------------------------------------------------ */
 
@@ -61,40 +55,76 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture()
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-Session::Session(const std::string &name, const std::vector<uint32_t> &nodes, uint32_t timeout_ms)
-    : name_(name)
+Session::Session(const Place &place) : name_(place.name), calls_(open_calls(place))
 {
-    torus_group_options options;
-    torus_error error;
-
-    torus_group_options_init(&options);
-    options.name = name.c_str();
-    options.timeout_ms = timeout_ms;
-    if (!nodes.empty()) {
-        options.members = nodes.data();
-        options.member_count = static_cast<uint32_t>(nodes.size());
-    }
-    if (torus_group_open(&options, &group_, &error) != 0)
-        fail(error);
     wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (wake_fd_ < 0) {
-        torus_group_close(group_);
-        throw std::runtime_error("torus: no more descriptors");
-    }
+    TORCH_CHECK(wake_fd_ >= 0, "torus: no more descriptors");
     thread_ = std::thread([this] { run(); });
     (void)pthread_setname_np(thread_.native_handle(), "torus");
 }
 
 Session::~Session()
 {
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        ending_ = true;
-    }
-    wake();
     thread_.join();
-    torus_group_close(group_);
     close(wake_fd_);
+}
+
+/* A session that torch does not use any more stays while other ranks of the node need it. */
+static std::mutex sessions_mutex;
+static std::set<Session *> sessions;
+
+bool Session::is_over()
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+
+    return is_over_;
+}
+
+/* Deletes the retired sessions that nobody needs any more. */
+void Session::clear_retired()
+{
+    for (auto it = sessions.begin(); it != sessions.end();) {
+        Session *const session = *it;
+        const bool ended = session->is_retired_ && session->is_over();
+        it = ended ? sessions.erase(it) : std::next(it);
+        if (ended)
+            delete session;
+    }
+}
+
+std::shared_ptr<Session> Session::open(const Place &place)
+{
+    std::shared_ptr<Session> session(new Session(place), retire);
+    std::lock_guard<std::mutex> lock(sessions_mutex);
+
+    clear_retired();
+    sessions.insert(session.get());
+    return session;
+}
+
+void Session::end(Ending how)
+{
+    std::unique_lock<std::mutex> lock(mutex_);
+
+    ending_ = std::max(ending_, how);
+    wake();
+    changed_.wait(lock, [&] { return is_over_ || (is_parked_ && how == Ending::after_calls); });
+}
+
+void Session::retire(Session *session)
+{
+    session->end(Ending::after_calls);
+    std::lock_guard<std::mutex> lock(sessions_mutex);
+    session->is_retired_ = true;
+    clear_retired();
+}
+
+void Session::end_all(bool waits)
+{
+    std::lock_guard<std::mutex> lock(sessions_mutex);
+
+    for (Session *session : sessions)
+        session->end(waits ? Ending::after_guests : Ending::now);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -115,8 +145,7 @@ void Session::submit(Call call)
     wake();
 }
 
-/* Returns whether the session ends. */
-bool Session::take_submitted()
+void Session::take_submitted()
 {
     uint64_t count;
     std::lock_guard<std::mutex> lock(mutex_);
@@ -125,27 +154,17 @@ bool Session::take_submitted()
     for (Call &call : submitted_)
         waiting_[size_t(call.order)].push_back(std::move(call));
     submitted_.clear();
-    return ending_;
 }
-
-/* How many calls of each kind are under way at most. A group of libtorus has 64 at most, and calls of one kind must not
- * take the place of those that they wait for. */
-static constexpr size_t most_running[size_t(Kind::count)] = {16, 24, 24};
 
 /* Returns whether it is done with the call: false if too many calls are under way. */
 bool Session::start(Call &call)
 {
     std::list<Running> &running = running_[size_t(call.order)];
-    torus_call *handle = nullptr;
-    torus_error error;
 
-    if (running.size() >= most_running[size_t(call.order)])
+    if (running.size() >= calls_->most(call.order))
         return false;
     try {
-        torus_group_set_timeout(group_, call.timeout_ms);
-        torus_group_describe(group_, call.data.c_str(), nullptr, 0);
-        if (call.start(&handle, &error) != 0)
-            fail(error);
+        void *const handle = calls_->start(call.prepare(), call.data, call.timeout_ms);
         running.push_back({std::move(call), handle});
     } catch (...) {
         call.work->end(std::current_exception());
@@ -167,7 +186,7 @@ bool Session::test_running(std::list<Running> &running)
 
     for (auto it = running.begin(); it != running.end();) {
         torus_error error;
-        const int state = torus_call_test(it->handle, &error);
+        const int state = calls_->test(it->handle, &error);
         if (state == 0) {
             ++it;
             continue;
@@ -208,11 +227,25 @@ bool Session::is_idle() const
     return idle;
 }
 
-void Session::wait()
+/* Whether this rank makes no more calls. */
+bool Session::is_leaving()
 {
-    pollfd fds[] = {{wake_fd_, POLLIN, 0}, {torus_group_fd(group_), POLLIN, 0}};
+    std::lock_guard<std::mutex> lock(mutex_);
 
-    (void)poll(fds, is_idle() ? 1 : 2, -1);
+    return ending_ > Ending::after_calls || (ending_ == Ending::after_calls && is_idle());
+}
+
+/* Returns whether the session is over, because nobody else needs it. */
+bool Session::leave()
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+
+    is_over_ = ending_ == Ending::now || !calls_->is_needed();
+    is_parked_ = !is_over_;
+    if (is_over_)
+        calls_.reset(); /* the session may stay until the process ends */
+    changed_.notify_all();
+    return is_over_;
 }
 
 void Session::run()
@@ -220,13 +253,19 @@ void Session::run()
     at::NoGradGuard no_grad;
 
     for (;;) {
-        const bool ending = take_submitted();
+        take_submitted();
         start_waiting();
+        calls_->step();
         if (test_running())
             continue;
-        if (ending && is_idle())
+        if (has_left_ && leave())
             return;
-        wait();
+        if (has_left_ || !is_leaving()) {
+            calls_->wait(wake_fd_, is_idle());
+        } else {
+            calls_->leave(); /* calls of other ranks may fail */
+            has_left_ = true;
+        }
     }
 }
 

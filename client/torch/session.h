@@ -1,4 +1,4 @@
-/* A libtorus group, and the thread that makes its calls. */
+/* The thread that makes the calls of a group of libtorus. */
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,11 @@
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
-#include <torus/group.h>
+
+#include "client/torch/calls.h"
 
 namespace torus_torch
 {
-
-/* Throws the error of a function of libtorus. */
-[[noreturn]] void fail(const torus_error &error);
 
 /* A call that torch waits for. Its future has the list of the output tensors. */
 class Work : public c10d::Work
@@ -45,27 +43,27 @@ class Work : public c10d::Work
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-/* Calls of one kind are started in their order. Those of other kinds do not wait for them: other ranks may call first what
- * they need. */
-enum class Kind { collective, send, receive, count };
-
 /* How to make a call. Both functions run on the thread of the session. */
 struct Call {
     Kind order;
     std::string data; /* what they are, for torus_group_describe() */
     uint32_t timeout_ms;
     c10::intrusive_ptr<Work> work;
-    std::function<int(torus_call **, torus_error *)> start;
+    std::function<Operation()> prepare;
     std::function<void()> finish; /* after success */
 };
 
 class Session
 {
   public:
-    /* Opens a group of these nodes under this name. Throws. */
-    Session(const std::string &name, const std::vector<uint32_t> &nodes, uint32_t timeout_ms);
+    /* Opens a group. Its end waits for the calls that were submitted. Throws. */
+    static std::shared_ptr<Session> open(const Place &place);
 
-    /* Waits for the calls that were submitted. */
+    /* The process ends: gives up the calls of this rank. With `waits`, goes on making those of other ranks of this node until
+     * they do not need it any more. */
+    static void end_all(bool waits);
+
+    explicit Session(const Place &place);
     ~Session();
 
     Session(const Session &) = delete;
@@ -86,15 +84,10 @@ class Session
         return name_;
     }
 
-    torus_group *group() const
-    {
-        return group_;
-    }
-
   private:
     struct Running {
         Call call;
-        torus_call *handle;
+        void *handle; /* of Calls */
     };
 
     void run();
@@ -103,21 +96,32 @@ class Session
     bool test_running();
     bool test_running(std::list<Running> &running);
     bool is_idle() const;
-    bool take_submitted();
-    void wait();
+    void take_submitted();
+    bool is_leaving();
+    bool leave();
+    enum class Ending { no, after_calls, after_guests, now };
+    void end(Ending how);
     void wake();
+    bool is_over();
+    static void retire(Session *session);
+    static void clear_retired();
 
     const std::string name_;
-    torus_group *group_ = nullptr;
+    std::unique_ptr<Calls> calls_;
     int wake_fd_;
 
-    std::mutex mutex_; /* protects the next two */
+    std::mutex mutex_; /* protects these */
+    std::condition_variable changed_;
     std::deque<Call> submitted_;
-    bool ending_ = false;
+    Ending ending_ = Ending::no; /* this rank makes no more calls */
+    bool is_parked_ = false;     /* it has ended, but other ranks of the node need it */
+    bool is_over_ = false;
+    bool is_retired_ = false; /* torch does not use it any more */
 
     std::atomic<uint64_t> next_group_ = 0;
 
     /* Only the thread uses these; indexed by Kind. */
+    bool has_left_ = false;
     std::deque<Call> waiting_[size_t(Kind::count)];
     std::list<Running> running_[size_t(Kind::count)];
     std::thread thread_;

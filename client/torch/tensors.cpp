@@ -48,36 +48,78 @@ static torus_operator operator_of(const c10d::ReduceOp &op, at::ScalarType eleme
     }
 }
 
+/* The types of torch that libtorus combines. */
+static constexpr struct {
+    at::ScalarType ours;
+    torus_type theirs;
+} types[] = {
+    {at::kByte, TORUS_UINT8},
+    {at::kChar, TORUS_INT8},
+    {at::kShort, TORUS_INT16},
+    {at::kInt, TORUS_INT32},
+    {at::kLong, TORUS_INT64},
+    {at::kHalf, TORUS_FLOAT16},
+    {at::kBFloat16, TORUS_BFLOAT16},
+    {at::kFloat, TORUS_FLOAT32},
+    {at::kDouble, TORUS_FLOAT64},
+    {at::kComplexFloat, TORUS_COMPLEX64},
+    {at::kComplexDouble, TORUS_COMPLEX128},
+    {at::kBool, TORUS_BOOL},
+};
+
 static torus_type type_of(at::ScalarType type)
 {
-    switch (type) {
-    case at::kByte:
-        return TORUS_UINT8;
-    case at::kChar:
-        return TORUS_INT8;
-    case at::kShort:
-        return TORUS_INT16;
-    case at::kInt:
-        return TORUS_INT32;
-    case at::kLong:
-        return TORUS_INT64;
-    case at::kHalf:
-        return TORUS_FLOAT16;
-    case at::kBFloat16:
-        return TORUS_BFLOAT16;
-    case at::kFloat:
-        return TORUS_FLOAT32;
-    case at::kDouble:
-        return TORUS_FLOAT64;
-    case at::kComplexFloat:
-        return TORUS_COMPLEX64;
-    case at::kComplexDouble:
-        return TORUS_COMPLEX128;
-    case at::kBool:
-        return TORUS_BOOL;
-    default:
-        TORCH_CHECK(false, "torus: elements of type ", type, " cannot be combined");
+    for (const auto &one : types)
+        if (one.ours == type)
+            return one.theirs;
+    TORCH_CHECK(false, "torus: elements of type ", type, " cannot be combined");
+}
+
+/* Returns a tensor with this memory. */
+static at::Tensor tensor_of(torus_type type, void *vector, size_t bytes)
+{
+    for (const auto &one : types)
+        if (one.theirs == type)
+            return at::from_blob(vector, {static_cast<int64_t>(bytes / torus_type_size(type))},
+                                 at::TensorOptions(one.ours));
+    TORCH_CHECK(false, "torus: elements have an unknown type");
+}
+
+void combine(torus_type type, torus_operator op, void *into, const void *from, size_t bytes)
+{
+    at::Tensor sum = tensor_of(type, into, bytes);
+    const at::Tensor other = tensor_of(type, const_cast<void *>(from), bytes);
+    const bool logical = type == TORUS_BOOL;
+
+    switch (op) {
+    case TORUS_SUM:
+    case TORUS_AVG:
+        logical ? sum.logical_or_(other) : sum.add_(other);
+        break;
+    case TORUS_PRODUCT:
+        logical ? sum.logical_and_(other) : sum.mul_(other);
+        break;
+    case TORUS_MIN:
+        at::minimum_out(sum, sum, other);
+        break;
+    case TORUS_MAX:
+        at::maximum_out(sum, sum, other);
+        break;
+    case TORUS_AND:
+        sum.bitwise_and_(other);
+        break;
+    case TORUS_OR:
+        sum.bitwise_or_(other);
+        break;
+    case TORUS_XOR:
+        sum.bitwise_xor_(other);
+        break;
     }
+}
+
+void divide(torus_type type, void *vector, size_t bytes, uint32_t by)
+{
+    tensor_of(type, vector, bytes).div_(static_cast<int64_t>(by));
 }
 
 Combination::Combination(at::ScalarType elements, const c10d::ReduceOp &reduce_op)

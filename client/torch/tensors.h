@@ -25,6 +25,12 @@ struct Combination {
     Combination(at::ScalarType elements, const c10d::ReduceOp &op);
 };
 
+/* Combines vectors as libtorus does, in `into`. An average is a sum here: see divide(). */
+void combine(torus_type type, torus_operator op, void *into, const void *from, size_t bytes);
+
+/* Divides the elements of a vector. */
+void divide(torus_type type, void *vector, size_t bytes, uint32_t by);
+
 /* Returns the elements of a tensor in one piece: in its own memory if possible, else in new memory. */
 at::Tensor packed(const at::Tensor &tensor);
 

@@ -1,4 +1,4 @@
-"""client/torch, the backend of torch.distributed, with one process on every node of a loopback torus."""
+"""client/torch, the backend of torch.distributed, on the nodes of a loopback torus."""
 
 import importlib.util
 import re
@@ -33,9 +33,9 @@ def test_training_has_the_losses_of_gloo(shared, tmp_path):
     run_each(shared('2x2'), program(f'file://{tmp_path}/store training'), 300)
 
 
-def await_step(process, other):
+def await_step(process, other, ranks=4):
     """Reads the output of a training program until it has made a step, and stops the other."""
-    assert process.stdout.readline().endswith('4 ranks\n')
+    assert process.stdout.readline().endswith(f'{ranks} ranks\n')
     other.send_signal(signal.SIGSTOP)  # so that training does not end before the node is down
 
 
@@ -108,13 +108,81 @@ def test_ranks_have_the_order_of_the_nodes(shared, tmp_path):
                             "'ranks must have the order of the nodes'")
 
 
-def test_one_rank_a_node(shared, tmp_path):
-    torus = shared('1x2')
-    (tmp_path / 'check.py').write_text(CHECK)
-    processes = [start_each(torus, f'PYTHONPATH={PATHS} exec /usr/bin/python3 {tmp_path}/check.py {tmp_path}/store '
-                                   f"{rank} 2 'ranks 0 and 1 are both on node 0'", [0])[0] for rank in range(2)]
-    for result in finish_each(processes):
-        assert result.returncode == 0, result.stderr
+def check_error(results, victim):
+    assert 'ArithmeticError: on purpose' in results[victim].stderr, results[victim].stderr
+    for rank, result in enumerate(results):
+        assert rank == victim or result.returncode == 0, f'rank {rank}: {result.stderr}'
+
+
+def test_a_program_that_ends_by_an_error_waits_for_nobody(shared):
+    check_error(run_each(shared('2x2'), program('torus:// raising'), check=False), 0)
+
+
+def start_several(torus, command, places=(0, 0, 1, 1)):
+    """Starts a rank at each of these places, with the variables of torusrun."""
+    return [start_each(torus, f'export RANK={rank} WORLD_SIZE={len(places)} LOCAL_RANK={rank - places.index(node)} '
+                              f'LOCAL_WORLD_SIZE={places.count(node)}; {command}', [node])[0]
+            for rank, node in enumerate(places)]
+
+
+def finish_well(processes, seconds=60):
+    for rank, result in enumerate(finish_each(processes, seconds)):
+        assert result.returncode == 0, f'rank {rank}: {result.stderr}{result.stdout}'
+
+
+def test_every_operation_with_several_ranks_a_node(shared):
+    """Groups are of ranks on one node, on several nodes, and of two on one node and one on another."""
+    finish_well(start_several(shared('1x2'), program('torus:// reductions moves other_forms asynchronous groups messages '
+                                                     'monitored stored')), 300)
+
+
+def test_training_with_several_ranks_a_node_goes_on_without_a_node(loopback):
+    """The first rank of all dies, too: another one keeps the store from then on."""
+    torus = loopback('1x3')
+    processes = start_several(torus, training('400 shrink'), (0, 0, 1, 1, 2, 2))
+    try:
+        await_step(processes[0], processes[2], 6)
+        for process in processes[:2]:
+            process.kill()
+        torus.nodes[0].kill()
+        processes[2].send_signal(signal.SIGCONT)
+    finally:
+        results = finish_each(processes, 300)
+    check_end(results[2:], 4)
+
+
+def test_nodes_with_different_numbers_of_ranks(shared, tmp_path):
+    finish_well(start_several(shared('1x2'), program(f'file://{tmp_path}/store reductions moves other_forms'), (0, 0, 1)), 300)
+
+
+def test_ranks_of_a_node_that_call_different_operations(shared):
+    """Rank 1 is on the node of rank 0; the other node learns that the group has failed."""
+    finish_well(start_several(shared('1x2'), program('torus:// disagreeing')))
+
+
+def test_the_first_rank_of_a_node_leaves_before_the_others(shared):
+    finish_well(start_several(shared('1x2'), program('torus:// leaving')))
+
+
+def test_strangers_at_the_sockets_of_a_node(shared):
+    finish_well(start_several(shared('1x2'), program('torus:// strangers')))
+
+
+@pytest.mark.parametrize('what, victim', [('raising', 0), ('guest_raising', 1)])
+def test_a_rank_ends_by_an_error_beside_others(shared, what, victim):
+    check_error(finish_each(start_several(shared('1x2'), program(f'torus:// {what}'))), victim)
+
+
+@pytest.mark.parametrize('what, victim', [('dying', 1), ('first_dying', 0)])
+def test_a_rank_dies_beside_others(shared, what, victim):
+    processes = start_several(shared('1x2'), program(f'torus:// {what}'))
+    try:
+        assert [process.stdout.readline() for process in processes] == ['ready\n'] * 4
+        processes[victim].send_signal(signal.SIGKILL)
+    finally:
+        results = finish_each(processes, 60)
+    for rank in set(range(4)) - {victim}:
+        assert results[rank].returncode == 0, results[rank].stderr
 
 
 def expected():

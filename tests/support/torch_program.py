@@ -1,16 +1,22 @@
-"""A program for test_torch: what its arguments name, on every node of a torus. The first argument is an init_method.
+"""A program for test_torch: what its arguments name, on every node of a torus. The first argument is an init_method. With
+the variables of torusrun, several ranks may be on a node.
 
 Tensors are computed from the rank alone, so each rank knows what every rank sends, and computes the results itself.
 """
 
+import os
+import re
+import socket
 import sys
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
 import torch_torus.store
 
+SEVERAL = 'LOCAL_RANK' in os.environ  # ranks on a node
 SIZES = [(), (0,), (1,), (7, 5), (3000,)]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
@@ -176,6 +182,7 @@ def groups(rank, size):
             dist.all_gather(got, torch.tensor([float(rank)]), group=group)
             assert [int(one) for one in got] == ranks
             dist.destroy_process_group(group)
+            del group  # its memory at the daemons
 
 
 def messages(rank, size):
@@ -200,7 +207,9 @@ def messages(rank, size):
     # Rank 0 receives from all others. Then ranks of a group, whose numbers in the group differ.
     if rank == 0:
         got = [torch.zeros(3) for _ in range(1, size)]
-        senders = [dist.recv(one) for one in got]
+        if SEVERAL:
+            refused('recv needs the rank', lambda: dist.recv(got[0]))
+        senders = [dist.recv(one, r + 1 if SEVERAL else None) for r, one in enumerate(got)]
         assert sorted(senders) == list(range(1, size)), senders
         for sender, one in zip(senders, got):
             same(one, made(sender, (3,), torch.float32))
@@ -231,6 +240,8 @@ def messages(rank, size):
     dist.send(torch.ones(1), after, tag=99)
     late.get_future().wait()
     same(waits, torch.ones(1))
+    if rank in (0, 2):
+        dist.destroy_process_group(others)  # its memory at the daemons
 
 
 def refused(text, function):
@@ -341,6 +352,7 @@ def stored(rank, size):
     ours = torch_torus.store.opened[0]  # torch has no check() in Python
     assert ours.check(['default_pg/test/key']) and not ours.check(['default_pg/test/key', 'missing'])
     refused('has not answered', lambda: store.wait(['missing'], timedelta(seconds=0.2)))
+    refused('add: ', lambda: store.add('key', 1))
     dist.barrier()
     if rank == 0:
         assert store.delete_key('key') and not store.delete_key('key')
@@ -369,10 +381,10 @@ def unsent(rank, size):
             lambda: dist.recv(torch.ones(1), 3, group) if rank == 1 else dist.recv(torch.ones(1), 1))
 
 
-def dying(rank, size):
-    """Rank 1 waits for its end, and the others for it."""
+def dying(rank, size, victim=1):
+    """The victim waits for its end, and the others for it."""
     print('ready', flush=True)
-    if rank == 1:
+    if rank == victim:
         time.sleep(1000)
     before = time.monotonic()
     refused('torus: ', lambda: dist.all_reduce(torch.ones(1)))
@@ -380,9 +392,76 @@ def dying(rank, size):
     print(time.monotonic() - before)
 
 
+def first_dying(rank, size):
+    dying(rank, size, 0)
+
+
+def raising(rank, size, victim=0):
+    """An error that nobody catches ends the victim while a call is under way, and others wait for it."""
+    group = dist.new_group([victim, size - 1])
+    if rank == victim:
+        dist.barrier()  # all have left new_group
+        dist.all_reduce(torch.ones(1), group=group, async_op=True)
+        raise ArithmeticError('on purpose')
+
+    def wait():
+        dist.barrier()
+        if victim == 0:  # it keeps the store
+            dist.distributed_c10d._get_default_store().wait(['never'])
+        dist.all_reduce(torch.ones(1))
+
+    refused('torus: ', wait)
+
+
+def guest_raising(rank, size):
+    raising(rank, size, 1)
+
+
+def strangers(rank, size):
+    """Connections that are not those of ranks disturb neither the store nor the opening of a group."""
+    others = []
+    for said in b'', b'\n', b'[1, "end"]\n', b'[1, "set", 1]\n', b'[1, "wait", 1]\n':
+        others.append(socket.socket(socket.AF_UNIX))
+        others[-1].connect(torch_torus.store.door('torch'))
+        others[-1].sendall(said)
+    if rank == 1:
+        while not (listening := re.findall(r' 00010000 0005 .* @(\w{5})$', Path('/proc/net/unix').read_text(), re.M)):
+            time.sleep(0.01)
+        for name in listening:
+            for said in b'', b'x', bytes([1, 0, 0, 0]) + b'another group'.ljust(64, b'\0'):
+                others.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                others[-1].connect(f'\0{name}')
+                if said:
+                    others[-1].send(said)
+    group = dist.new_group([0, 1])
+    if rank < 2:
+        dist.all_reduce(mine := torch.ones(1), group=group)
+        assert mine.item() == 2
+        dist.destroy_process_group(group)
+    dist.barrier()
+
+
+def disagreeing(rank, size):
+    """The group fails on all ranks. On the node of ranks 0 and 1 the error names them."""
+    one, text = torch.ones(1), 'but rank 1 calls broadcast' if rank < 2 else 'torus: '
+    refused(text, lambda: dist.broadcast(one, 0) if rank == 1 else dist.all_reduce(one))
+    refused(text, lambda: dist.all_reduce(one))
+
+
+def leaving(rank, size):
+    """Rank 0 ends its groups at once, and the others of its node go on."""
+    group = dist.new_group([1, size - 1])
+    if rank > 0:
+        mine = torch.ones(1)
+        if rank in (1, size - 1):
+            dist.all_reduce(mine, group=group)
+            assert mine.item() == 2
+        refused('torus: ', lambda: dist.all_reduce(mine))
+
+
 def main():
     url, *what = sys.argv[1:]
-    rank, size = torch_torus.node(), torch_torus.nodes()
+    rank, size = int(os.environ.get('RANK', torch_torus.node())), int(os.environ.get('WORLD_SIZE', torch_torus.nodes()))
     own = {} if url.startswith('torus:') else {'rank': rank, 'world_size': size}  # torus:// knows them
     dist.init_process_group('torus', init_method=url, **own)
     assert (dist.get_backend(), dist.get_rank(), dist.get_world_size()) == ('torus', rank, size)

@@ -7,10 +7,12 @@ Importing this module registers the backend "torus":
 
     dist.init_process_group('torus', init_method='torus://')
 
-There is one rank on each node. Ranks are numbered in the order of their nodes.
+Ranks are numbered in the order of their nodes. Several may be on one node.
 """
 
+import atexit
 import secrets
+import sys
 from datetime import timedelta
 
 import torch  # loads the libraries that _backend needs
@@ -18,7 +20,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from . import _backend
-from . import store as _store  # noqa: F401: registers torus://
+from . import store as _store  # registers torus://
 
 __all__ = ['node', 'nodes']
 
@@ -52,14 +54,11 @@ def _judge(places):
     on, _, dims = zip(*(place.split(' ', 2) for place in places))
     if len(set(dims)) > 1:
         return f'the ranks are on different toruses: {", ".join(sorted(set(dims)))}'
-    for rank, at in enumerate(on):
-        if on.index(at) != rank:
-            return (f'ranks {on.index(at)} and {rank} are both on node {at}: '
-                    'start one rank on each node (several are not supported yet)')
     for rank, at in enumerate(sorted(map(int, on))):
         if int(on[rank]) != at:
             return (f'rank {rank} is on node {on[rank]}: ranks must have the order of the nodes. Pass '
-                    "init_method='torus://', or rank=torch_torus.node() and world_size=torch_torus.nodes()")
+                    "init_method='torus://', or with one rank on each node rank=torch_torus.node() and "
+                    'world_size=torch_torus.nodes()')
     return ''
 
 
@@ -83,7 +82,7 @@ def _open(store, rank, size, timeout):
         raise RuntimeError(text if text.startswith('torus: ') else f'torus: {text}')
     name, *nodes = text.split()
     nodes = list(map(int, nodes))
-    return _backend.open(store, name, nodes if size < _place()[1] else [], rank, size, timeout), nodes
+    return _backend.open(store, name, nodes, len(set(nodes)) == _place()[1], rank, timeout), nodes
 
 
 def _create(options, _):
@@ -96,6 +95,16 @@ def _create(options, _):
     if world is None:
         _nodes[:] = nodes
     return group
+
+
+@atexit.register
+def _end():
+    """Other ranks may still need this one: the first of their node, and the one that keeps the store. After an error that
+    nobody has caught it ends at once, so that their calls fail."""
+    waits = not hasattr(sys, 'last_type')
+    _backend.end_all(waits)
+    if waits:
+        _store.close()
 
 
 dist.Backend.register_backend('torus', _create, extended_api=True)
