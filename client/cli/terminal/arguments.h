@@ -50,7 +50,7 @@ int parse_folder(const char *text, char **path, struct error *e);
 
 /* Reads an option with one of these functions, if it was given. Returns 0, or -1 with *e, which names the option. */
 #define READ_OPTION(e, name, text, parse, ...)                                                     \
-    ((text) != NULL && parse(text, __VA_ARGS__, e) != 0 ? error_wrap(e, name) : 0)
+    ((text) != NULL && parse(text, __VA_ARGS__, e) != 0 ? error_wrap(e, "%s", name) : 0)
 
 /* Options that are not possible together, and why not: REFUSAL(whether they are given, text, words of the text). */
 struct refusal {
