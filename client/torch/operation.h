@@ -53,7 +53,7 @@ struct Operation {
     torus_operator op = {};
     uint64_t tag = 0;
     const size_t *counts = nullptr; /* of reduce_scatter: elements for each rank */
-    /* Of alltoallv, allgatherv and gatherv (received), and scatterv (sent). */
+    /* Sizes and offsets of blocks: those received in alltoallv, allgatherv and gatherv, those sent in scatterv. */
     Places sent, received;
     uint32_t *from = nullptr; /* of receive_any */
 

@@ -227,7 +227,8 @@ static int find_channels(struct run *run, struct message *m)
         circles = hops / span;
         hops %= span;
     }
-    /* What is left after whole circles: `hops` channels from the lowest one, and on from the line's first one. */
+    /* The remaining hops, fewer than a circle, cross the channels from `lowest` to the end of the line, then those at
+     * its beginning. */
     uint32_t lowest = at.channel;
     if (m->leg.direction < 0)
         lowest = lowest + 1 >= at.line + hops ? lowest + 1 - hops : lowest + 1 + span - hops;
