@@ -99,6 +99,6 @@ int work_check(const struct torus *t, const struct algorithm *a, double work, ui
         return 0;
     return error_set(e, ERROR_REFUSED,
                      "the routes of %s on %s have about %.2g legs and hops, too many to follow "
-                     "(the limit is %.2g): 'torusctl predict' has formulas",
+                     "(the limit is %.2g): 'torusctl predict' has formulas for some algorithms",
                      a->name, torus_format(t, dims), work, (double)most);
 }
