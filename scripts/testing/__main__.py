@@ -67,6 +67,8 @@ def options():
     parser.add_argument('--times', metavar='FILE', help='write the seconds of each test, and which failed, to FILE (JSON)')
     parser.add_argument('--no-install', action='store_true', help='do not install packages')
     o = parser.parse_args()
+    if o.minutes is not None and not 0 < o.minutes < 1e6:
+        parser.error('--minutes must be a number above 0')
     o.end = None if o.minutes is None else time.monotonic() + 60 * o.minutes
     for name in o.parts:
         if name not in PARTS:
