@@ -237,7 +237,8 @@ class Quota:
 
 
 def test_a_daemon_without_a_processor(mininet, tmp_path):
-    torus = mininet('2x2', bw=200)
+    # On a busy machine, it is silent for seconds, and the exchange must not be repeated on other routes.
+    torus = mininet('2x2', bw=200, extra=('--silence-ms=60000',))
     path = tmp_path / 'trace.json'
     with Quota(torus.node(3).pid):
         torus.json(0, 'exchange', '--block-size', '8MiB', '--timeout', 3000, '--trace', path)
