@@ -94,7 +94,7 @@ def test_the_reading_node_dies(torus, place):
     assert said['bytes_sent'] < total
 
 
-@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGKILL], ids=['cancelled', 'client killed'])
+@pytest.mark.parametrize('signum', [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.full)], ids=['cancelled', 'client killed'])
 def test_the_client_ends(torus, place, signum):
     total = large_tree(place.source)
     with Copying(torus, place, at=1, arrived=total // 4) as client:

@@ -178,7 +178,7 @@ def test_the_asked_daemon_is_killed(loopback, tmp_path, folders):
         check_target(args[3], sizes)
 
 
-@pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=pytest.mark.slow), 'stream'])
+@pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=(pytest.mark.slow, pytest.mark.full)), 'stream'])
 def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path, algorithm):
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(random_sizes(16, 0), 2_000_000)

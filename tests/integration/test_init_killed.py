@@ -166,7 +166,9 @@ def seeds(request):
     return range(int(begin), int(begin) + int(count))
 
 
-@pytest.mark.parametrize('change', [first, settings, added, removed, renamed, new_key, new_key_of_a_host])
+@pytest.mark.parametrize('change', [
+    first, new_key, *(pytest.param(change, marks=pytest.mark.full)
+                      for change in (settings, added, removed, renamed, new_key_of_a_host))])
 def test_the_same_command_finishes(tmp_path, change, seeds):
     killed, interrupted = Killed(tmp_path, change), 0
     for seed in seeds:

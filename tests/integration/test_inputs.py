@@ -199,6 +199,7 @@ def test_a_schedule_with_too_many_hops_is_refused(tmp_path):
     assert done.returncode == 1 and 'too many to follow' in done.stderr
 
 
+@pytest.mark.full  # a million nodes
 def test_algorithms_and_predict_answer_for_any_torus():
     rows = json.loads(torusctl('--json', 'algorithms', '--dims', '1024x1024').stdout)['algorithms']
     at2, = (row for row in rows if row['algorithm'] == 'at2')
