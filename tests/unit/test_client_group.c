@@ -692,11 +692,18 @@ CLIENT_GROUP_TEST(test_descriptor)
     torus_group_close(g);
 }
 
+/* Returns the call if its end has woken the thread, and NULL after a minute. */
 static void *pause_in_thread(void *call)
 {
-    while (!torus_call_pause(call, UINT64_MAX))
-        ;
-    return NULL;
+    return torus_call_pause(call, UINT64_C(60000000000)) ? call : NULL;
+}
+
+static void expect_woken(pthread_t thread, const void *call)
+{
+    void *woken_by;
+
+    assert_int_equal(pthread_join(thread, &woken_by), 0);
+    assert_ptr_equal(woken_by, call);
 }
 
 CLIENT_GROUP_TEST(test_pause)
@@ -716,7 +723,7 @@ CLIENT_GROUP_TEST(test_pause)
     assert_int_equal(torus_call_test(call[2], &client_group_error), 0); /* while others wait */
     programs_hold(&client_group_daemon, false);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        expect_woken(thread[i], call[i]);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(torus_call_test(call[i], &client_group_error), 1);
     OK(torus_call_wait(call[2], &client_group_error));
@@ -725,6 +732,7 @@ CLIENT_GROUP_TEST(test_pause)
     for (unsigned i = 0; i < 100; i++)
         OK(torus_barrier(g, &client_group_error));
     assert_true(torus_call_pause(call[0], 0));
+    assert_true(torus_call_pause(call[0], UINT64_MAX));
     OK(torus_call_wait(call[0], &client_group_error));
     torus_group_close(g);
 }
