@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.launcher import bench  # noqa: F401
 from support.waiting import wait_for
-from torus_net import UsageError, cgroup, processor
+from torus_net import MininetTorus, UsageError, cgroup, processor
 
 pytestmark = pytest.mark.plain
 
@@ -121,6 +121,15 @@ def test_version_2_enables_the_controller_once(tmp_path, written):
     cgroup.Version2.enable(tmp_path)
     cgroup.Version2.lift_quota(tmp_path)
     assert [value for _, _, value in written] == ['+cpu', 'max']
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('options,share', [
+    ({}, 1), ({'cpu': 0.01}, 0.01), ({'cpu': 0.01, 'cores': 4}, 0.04), ({'cpu': 0.5, 'cores': 64}, 32)])
+def test_torusd_is_told_the_share_of_its_host(options, share):
+    """All cores of a host together, but not more than this machine has for each of two hosts."""
+    told = MininetTorus('1x2m', **options).daemons_per_processor
+    assert told == pytest.approx(max(1, 2 / len(os.sched_getaffinity(0)), 1 / share))
 
 
 # --- hosts ---

@@ -288,7 +288,7 @@ class MininetTorus(Torus):
         self.cpu = None if cpu is None else parse_share(cpu)
         self.cores = cores
         if self.cpu is not None:
-            self.daemons_per_processor = max(self.daemons_per_processor, 1 / self.cpu)
+            self.daemons_per_processor = max(self.daemons_per_processor, 1 / (self.cpu * cores))
             self.slowness = max(self.slowness, 1 / self.cpu)
         self.shares = None  # of the processors, while the torus runs
         self.net = None
