@@ -63,7 +63,8 @@ def options():
     parser.add_argument('-x', '--first-failure', action='store_true', help='end at the first test that fails')
     parser.add_argument('--minutes', type=float, metavar='N',
                         help='begin no test later than N minutes from now, packages and building included; the tests '
-                        'then run in another order each day, and the end says how many were left out')
+                        'then run in another order each day, and the end says how many were left out; the run '
+                        'fails if that is all of them')
     parser.add_argument('--times', metavar='FILE', help='write the seconds of each test, and which failed, to FILE (JSON)')
     parser.add_argument('--no-install', action='store_true', help='do not install packages')
     o = parser.parse_args()
@@ -179,8 +180,8 @@ def run(o, parts, folder):
 
 
 def retry(failed, options, folder):
-    """Runs failed tests alone, three times. Returns the status of the run."""
-    if len(failed) > MOST_RETRIED:
+    """Runs failed tests alone, three times. Returns the status of the run, which may have failed without a test."""
+    if not failed or len(failed) > MOST_RETRIED:
         return 1
     say(f'again, alone: {" ".join(failed)}')
     for _ in range(3):

@@ -104,6 +104,13 @@ def test_no_test_begins_after_the_time(tests, tmp_path):
     assert f'NOT RUN, because the time was over: {40 - ran} tests' in said, said
 
 
+def test_a_run_without_a_test_fails(tests):
+    process = tests(*['def test_one(): pass\ndef test_two(shared): pass\n'] * 3, options=('--most', '0'))
+    said = end(process)
+    assert process.returncode == 1 and 'the time was over before a test could begin' in said, said
+    assert 'NOT RUN, because the time was over: 6 tests' in said, said
+
+
 def test_all_tests_run_before_the_time(tests):
     said = end(tests(*['def test_one(): pass\ndef test_two(shared): pass\n'] * 3, options=('--most', '10000')))
     assert '6 passed' in said and 'NOT RUN' not in said, said

@@ -9,7 +9,8 @@ end, when nothing else does. An item says what it is: `item.computes`, `item.qui
 one stay together), `item.whole` (so do all of the unit, however many they are: what they share takes long to make).
 
 With `--most SECONDS`, no test begins after that time. The units then run in an order of the day, those of `item.early`
-first, so that other tests are left out on other days, and the end of the output says how many were.
+first, so that other tests are left out on other days, and the end of the output says how many were. If no test has begun
+at all, the run fails.
 """
 
 import os
@@ -156,7 +157,7 @@ class Spread:
     def __init__(self, config, count, most):
         self.config, self.count = config, count
         self.end = None if most is None else time.monotonic() + most
-        self.left_out = 0
+        self.begun = self.left_out = 0  # tests
         self.processor = {}  # processor seconds of each test, by nodeid
 
     @pytest.hookimpl(tryfirst=True)
@@ -187,6 +188,9 @@ class Spread:
             raise session.Failed(session.shouldfail)
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
+        if self.left_out and not self.begun:
+            session.shouldfail = 'the time was over before a test could begin'
+            raise session.Failed(session.shouldfail)
         return True
 
     def _fork(self):
@@ -217,6 +221,7 @@ class Spread:
             self.idle.append(worker)
         elif kind == 'begin':
             worker.index, = told
+            self.begun += 1
         elif kind == 'end':
             index, seconds = told
             self.processor[self.session.items[index].nodeid] = seconds
