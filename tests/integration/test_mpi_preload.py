@@ -283,17 +283,22 @@ def test_a_table_of_choices(torus, library, tmp_path):
     assert table.read_text() == first.replace('4 ranks', '5 ranks')
 
 
-def test_calls_that_stay_are_counted_alike(torus, library):
+ALIKE = pytest.mark.parametrize('alike', ['alike', 'alike-if-threaded'])
+
+
+@ALIKE
+def test_calls_that_stay_are_counted_alike(torus, library, alike):
     """A rank that has not remembered a call counts it as the others do: all ask at the same calls."""
-    right(scenario(torus, library, 'alike', mode='on', chooses=True, seconds=120))
+    right(scenario(torus, library, alike, mode='on', chooses=True, seconds=120))
 
 
-def test_calls_that_stay_cost_little(torus, library, tmp_path):
+@ALIKE
+def test_calls_that_stay_cost_little(torus, library, alike, tmp_path):
     """A call that stays with MPI as the one before does not look for the record of its communicator."""
     table = tmp_path / 'table'
     scenario(torus, library, 'plain', mode='on', chooses=True, TORUS_MPI_TABLE=str(table))
     table.write_text(''.join(table.read_text().splitlines(keepends=True)[:2]))  # short calls by their usual way, MPI
-    result = scenario(torus, library, 'alike', mode='on', chooses=True, counting={1}, TORUS_MPI_TABLE=str(table))
+    result = scenario(torus, library, alike, mode='on', chooses=True, counting={1}, TORUS_MPI_TABLE=str(table))
     right(result)
     count, = re.findall(r'(\d+) looks for records', result.stderr)
     assert int(count) < 100, result.stderr  # of 2800 calls

@@ -39,6 +39,11 @@ def test_communicators_compete(torus, library, scenario):
     assert run(torus, library, [mpi.program(torus, library, 'threads'), scenario]) > 0
 
 
+def test_calls_that_stay_are_counted_alike(torus, library):
+    """While threads take the torus from each other, all ranks ask at the same calls, whether they remember them or not."""
+    checked(torus, library, [mpi.program(torus, library, 'threads'), *['staying'] * 4], mode='on', chooses=True, seconds=120)
+
+
 def test_a_second_group(torus, library):
     """Two communicators that are always in use at the same time get a group each."""
     result = checked(torus, library, [mpi.program(torus, library, 'threads'), 'crossing'], mode='verbose')

@@ -40,6 +40,14 @@ def test_communicators_of_several_threads(torus, library, scenario):
     assert sum(mpi.taken(result)[0].values()) > 0
 
 
+def test_threads_that_remember_calls(torus, library):
+    """Calls that stay with MPI, of threads that take the torus from each other. Without statistics, which remember none."""
+    program = sanitized(torus, f'mpi_threads_{library}')
+    result = mpi.run(torus, library, ['setarch', '-R', program, 'staying'], 240, without=range(4), mode='on', chooses=True,
+                     TSAN_OPTIONS=OPTIONS, UCX_MEM_EVENTS='n')
+    assert result.stdout.count('right') == 4
+
+
 def test_the_sanitizer_notices_a_race(shared):
     torus = shared('2x2')
     command = f'TSAN_OPTIONS={OPTIONS} exec setarch -R {sanitized(torus, "group_threads")} race'

@@ -462,6 +462,7 @@ static const struct scenario scenarios[] = {
     {"late-at-first", late_at_first},
     {"choosing", choosing},
     {"alike", alike},
+    {"alike-if-threaded", alike},
     {"aborts", aborts},
     {"many-communicators", many_communicators},
     {"cartesian", cartesian},
@@ -477,7 +478,8 @@ static const struct scenario scenarios[] = {
 
 int main(int argc, char **argv)
 {
-    bool threaded = argc > 1 && strcmp(argv[1], "threads") == 0;
+    bool threaded =
+        argc > 1 && (strcmp(argv[1], "threads") == 0 || strcmp(argv[1], "alike-if-threaded") == 0);
 
     return run_scenarios(scenarios, sizeof scenarios / sizeof scenarios[0], argc, argv,
                          threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);

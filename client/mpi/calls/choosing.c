@@ -142,7 +142,7 @@ static enum reason choose_nonblocking(struct served_call *t, unsigned size_class
         way = fixed_way(t, size_class);
     if (way == WAY_MPI)
         return REASON_FASTER;
-    t->c->share.wanted = true;
+    communicator_wants_lane(t->c);
     return t->has_lane ? REASON_SERVED : REASON_LANE;
 }
 

@@ -156,7 +156,8 @@ enum reason serve_neighbors(struct served_call *t, const struct blocks *send,
     if (t->first)
         return REASON_FIRST;
     if (t->is_nonblocking && c->neighborhood == NULL) {
-        c->share.wanted = c->wants_neighborhood = true;
+        c->wants_neighborhood = true;
+        communicator_wants_lane(c);
         return REASON_LANE;
     }
     read = neighborhood_read(c);

@@ -232,7 +232,7 @@ static uint64_t open_again_at;
 
 static int call_number(const struct communicator *c)
 {
-    return (int)(c->calls % (uint32_t)VOTE_ANY);
+    return (int)(communicator_calls(c) % (uint32_t)VOTE_ANY);
 }
 
 static struct lane_votes lane_votes_of(const struct communicator *c, const struct seat *seat,
@@ -296,17 +296,46 @@ static int combine_votes(struct communicator *c, struct votes *v)
 
 /* ---- Taking a lane --------------------------------------------------------------------------- */
 
+/* Holds the calls of `c` that would go by what is remembered, or lets them pass: see communicator.h. The job must be locked.
+ * While calls stay held, nothing is written, because a request may be copying the record. */
+static void hold_or_pass(struct communicator *c)
+{
+    const struct share *s = &c->share;
+    const bool was_held = (atomic_load(&c->calls) & CALLS_HELD) != 0;
+    const bool held = job.threaded ? !s->owns || s->requests > 0 || parts[c->dimensions].blocked
+                                   : s->wanted && !s->owns;
+
+    if (held && !was_held)
+        (void)atomic_fetch_or(&c->calls, CALLS_HELD);
+    else if (!held && was_held)
+        (void)atomic_fetch_and(&c->calls, ~CALLS_HELD);
+}
+
+/* Makes the calls of owners wait, or ends that. The job must be locked. */
+static void block(struct part *part, bool blocked)
+{
+    part->blocked = blocked;
+    for (unsigned l = 0; l < LANES_MOST; l++)
+        if (part->seat[l].owner != NULL)
+            hold_or_pass(part->seat[l].owner);
+    if (!blocked)
+        (void)pthread_cond_broadcast(&unblocked);
+}
+
 /* Makes `c` the owner of the lane, as its owner number `which`. The job must be locked. */
 static void set_owner(struct communicator *c, unsigned lane, uint32_t which)
 {
     struct seat *seat = &parts[c->dimensions].seat[lane];
 
-    if (seat->owner != NULL)
+    if (seat->owner != NULL) {
         seat->owner->share.owns = false;
+        hold_or_pass(seat->owner);
+    }
     seat->owner = c;
     seat->owners = which;
     c->share.owns = true;
     c->share.lane = lane;
+    hold_or_pass(c);
     c->group = communicator_leads(c) ? lanes_part(lane, c->dimensions) : NULL;
 }
 
@@ -358,19 +387,21 @@ static struct votes decide(struct communicator *c)
     bool proceeds;
 
     job_lock();
+    proceeds = !part->asked;
+    if (proceeds) {
+        part->asked = true;
+        block(part, true); /* before the calls of the owners are read */
+    }
     v = votes_of_rank(c);
-    v.proceeds = proceeds = v.proceeds && !part->asked;
-    if (proceeds)
-        part->asked = part->blocked = true;
+    v.proceeds = proceeds;
     job_unlock();
     if (combine_votes(c, &v) == 0)
-        claim = claims_decide(&v, &c->share.seen, c->calls);
+        claim = claims_decide(&v, &c->share.seen, communicator_calls(c));
     job_lock();
     if (claim.kind == CLAIM_LANE)
         set_owner_in_call(c, claim.lane, 1 + (uint32_t)-v.lane[claim.lane].minus_owner);
     if (proceeds)
-        part->blocked = false;
-    (void)pthread_cond_broadcast(&unblocked);
+        block(part, false);
     job_unlock();
     if (claim.kind == CLAIM_NEW)
         open_lane(c, claim.lane);
@@ -396,15 +427,20 @@ static void ask(struct communicator *c)
     job_unlock();
     if (combine_votes(c, &v) != 0)
         return;
-    if (claims_decide(&v, &s->seen, c->calls).kind != CLAIM_NOTHING)
+    if (claims_decide(&v, &s->seen, communicator_calls(c)).kind != CLAIM_NOTHING)
         v = decide(c);
-    claims_remember(&s->seen, &v, c->calls);
-    s->ask_at = c->calls + calls_until_next(s, &v);
+    claims_remember(&s->seen, &v, communicator_calls(c));
+    s->ask_at = communicator_calls(c) + calls_until_next(s, &v);
     if (v.proceeds && s->ask_distance < MOST_DISTANCE)
         s->ask_distance *= 2;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
+
+static void count_call(struct communicator *c)
+{
+    (void)atomic_fetch_add_explicit(&c->calls, 1, memory_order_relaxed);
+}
 
 /* Begins a call. Returns whether the communicator owns a lane, which it then keeps until the call has ended. */
 static bool begin_call(struct communicator *c)
@@ -414,7 +450,7 @@ static bool begin_call(struct communicator *c)
     job_lock();
     while (s->owns && parts[c->dimensions].blocked)
         job_wait(&unblocked);
-    c->calls++;
+    count_call(c);
     s->under_way = s->owns;
     job_unlock();
     return s->under_way;
@@ -426,7 +462,7 @@ static void ask_if_due(struct communicator *c)
 
     if (s->ask_distance == 0)
         s->ask_at = s->ask_distance = FIRST_QUESTION;
-    if (c->calls < s->ask_at)
+    if (communicator_calls(c) < s->ask_at)
         return;
     lanes_enter();
     ask(c);
@@ -438,7 +474,7 @@ enum reason sharing_enter(struct communicator *c)
     struct share *s = &c->share;
 
     if (!job.threaded) {
-        c->calls++;
+        count_call(c);
         if (s->wanted && !s->owns)
             ask_if_due(c);
         c->group = communicator_leads(c) ? lanes_part(0, c->dimensions) : NULL;
@@ -451,7 +487,7 @@ enum reason sharing_enter(struct communicator *c)
     ask_if_due(c);
     if (s->under_way) /* only this thread has set it */
         return REASON_SERVED;
-    return c->calls < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
+    return communicator_calls(c) < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
 }
 
 bool communicator_begin_request(struct communicator *c, struct torus_group **group)
@@ -462,12 +498,21 @@ bool communicator_begin_request(struct communicator *c, struct torus_group **gro
     job_lock();
     while (s->owns && parts[c->dimensions].blocked)
         job_wait(&unblocked);
-    c->calls++;
+    count_call(c);
     owns = s->owns;
     s->requests += owns;
+    hold_or_pass(c);
     *group = owns && communicator_leads(c) ? lanes_part(s->lane, c->dimensions) : NULL;
     job_unlock();
     return owns;
+}
+
+void communicator_wants_lane(struct communicator *c)
+{
+    job_lock();
+    c->share.wanted = true;
+    hold_or_pass(c);
+    job_unlock();
 }
 
 static void sharing_leave(struct communicator *c)
@@ -494,20 +539,41 @@ void sharing_begin(struct communicator *world)
 
 struct staying staying[OPERATIONS_COUNT][1u << STAYING_BITS];
 
+/* The job must be locked. */
+static void staying_write(struct staying *s, const struct call_kind *kind, struct communicator *c,
+                          struct choice *choice)
+{
+    const memory_order order = memory_order_release;
+    const uint32_t version = atomic_load_explicit(&s->version, memory_order_relaxed);
+
+    atomic_store_explicit(&s->version, version + 1, memory_order_relaxed);
+    atomic_store_explicit(&s->caller, kind->caller, order);
+    atomic_store_explicit(&s->comm, kind->comm, order);
+    atomic_store_explicit(&s->type, kind->type, order);
+    atomic_store_explicit(&s->op, kind->op, order);
+    atomic_store_explicit(&s->count, kind->count, order);
+    atomic_store_explicit(&s->c, c, order);
+    atomic_store_explicit(&s->choice, choice, order);
+    atomic_store_explicit(&s->version, version + 2, order);
+}
+
 void call_remember(enum mpi_operation operation, const struct call_kind *kind,
                    struct communicator *c, struct choice *choice)
 {
-    /* Calls of threads are counted with the job locked, and statistics need the time of each call. */
-    if (!job.threaded && !job.statistics)
-        *staying_at(operation, kind) = (struct staying){*kind, c, choice};
+    if (job.statistics) /* they need the time of each call */
+        return;
+    job_lock();
+    staying_write(staying_at(operation, kind), kind, c, choice);
+    job_unlock();
 }
 
+/* The job must be locked. */
 static void staying_forget(const struct communicator *c)
 {
     for (unsigned o = 0; o < OPERATIONS_COUNT; o++)
         for (unsigned i = 0; i < 1u << STAYING_BITS; i++)
-            if (staying[o][i].c == c)
-                staying[o][i] = (struct staying){0};
+            if (atomic_load_explicit(&staying[o][i].c, memory_order_relaxed) == c)
+                staying_write(&staying[o][i], &(struct call_kind){0}, NULL, NULL);
 }
 
 /* The record of a communicator is an MPI attribute of it, so MPI frees the record with the communicator. The attribute
@@ -523,8 +589,8 @@ static void free_communicator(struct communicator *c)
 {
     if (c == NULL)
         return;
-    staying_forget(c);
     job_lock();
+    staying_forget(c);
     c->freed = c->share.requests > 0;
     if (!c->freed)
         sharing_forget(c);
@@ -546,6 +612,7 @@ void communicator_end_request(struct communicator *c)
 
     job_lock();
     is_last = --c->share.requests == 0 && c->freed;
+    hold_or_pass(c);
     job_unlock();
     if (is_last)
         free_communicator(c);
@@ -614,8 +681,13 @@ static struct communicator *set_up(MPI_Comm comm)
             result = -1;
         errhandlers_restore(&errhandlers);
     }
-    if (result == 0)
+    if (result == 0) {
+        atomic_store(&c->calls, job.threaded ? CALLS_OF_THREADS : 0);
+        job_lock();
+        hold_or_pass(c);
+        job_unlock();
         return c;
+    }
     free_communicator(c);
     fail_for_memory();
     return NULL;
@@ -650,7 +722,7 @@ static void print_placement(const struct communicator *c, enum reason reason)
 
 bool communicator_is_new(const struct communicator *c)
 {
-    return c->calls == 1 && c->handle != mpi.world;
+    return communicator_calls(c) == 1 && c->handle != mpi.world;
 }
 
 enum reason communicator_enter(struct communicator *c)

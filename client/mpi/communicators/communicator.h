@@ -1,6 +1,7 @@
 /* The record of a communicator: the places of its ranks on the torus, and its lane. */
 #pragma once
 
+#include <stdatomic.h>
 #include <torus/group.h>
 
 #include "client/mpi/communicators/claims.h"
@@ -48,14 +49,24 @@ struct communicator {
     bool wants_neighborhood;           /* a blocking call must read it, for nonblocking ones */
     struct torus_group *group;         /* NULL: this process is not a leader */
     size_t *numbers;                   /* room for 4 * size numbers */
-    uint32_t calls;                    /* number of calls on it, if it can be served */
-    unsigned printed;                  /* the reason printed last, plus 1; 0: none */
+    /* The number of calls on it, if it can be served, and flags. With CALLS_HELD, no call may go by what is
+     * remembered. */
+    _Atomic uint64_t calls;
+    unsigned printed; /* the reason printed last, plus 1; 0: none */
     struct share share;
     struct fiber_line line; /* of its nonblocking calls */
     bool freed;             /* by the program; the record exists until its requests are completed */
     /* By operation and class of sizes; NULL: there has been no such call. */
     struct choice *choice[CHOICES_COUNT][CHOICE_CLASSES];
 };
+
+#define CALLS_HELD (UINT64_C(1) << 63)
+#define CALLS_OF_THREADS (UINT64_C(1) << 62) /* another thread may hold them */
+
+static inline uint32_t communicator_calls(const struct communicator *c)
+{
+    return (uint32_t)atomic_load_explicit(&c->calls, memory_order_relaxed);
+}
 
 static inline bool communicator_leads(const struct communicator *c)
 {
@@ -78,7 +89,12 @@ void communicator_leave(struct communicator *c);
 
 /* Calls that stay with MPI. After a pause the caches hold little of the preload, and then each cache line that a call
  * needs costs more than many instructions. So the latest calls that have stayed with MPI are remembered, and the next call
- * of the same kind goes to MPI without a look at the communicator, the types and the torus. */
+ * of the same kind goes to MPI without a look at the communicator, the types and the torus.
+ *
+ * Under MPI_THREAD_MULTIPLE all threads remember in one table, without a lock for those who read it. Only one thread at a
+ * time makes calls on a communicator, as MPI demands, so that the rest of its record needs no care. But the thread of another
+ * communicator may take its lane away, which all ranks must learn at the same call: such calls are counted, and are held while
+ * the communicator owns no lane, another one asks for its lane, or nonblocking calls are under way (CALLS_HELD). */
 
 /* A kind of calls, which go the same way at the same time. Parts that the operation lacks are 0. */
 struct call_kind {
@@ -91,11 +107,19 @@ struct call_kind {
 
 #define STAYING_BITS 3u /* 8 kinds of each operation are remembered */
 
+/* One cache line. The job must be locked to write it, and `version` is odd meanwhile: what was read before and after the same
+ * even number belongs together. */
 struct staying {
-    struct call_kind kind; /* without a caller: none is remembered */
-    struct communicator *c;
-    struct choice *choice; /* NULL: the way is fixed */
+    const void *_Atomic caller; /* NULL: no kind is remembered */
+    _Atomic MPI_Comm comm;
+    _Atomic MPI_Datatype type;
+    _Atomic MPI_Op op;
+    _Atomic int64_t count;
+    struct communicator *_Atomic c;
+    struct choice *_Atomic choice; /* NULL: the way is fixed */
+    _Atomic uint32_t version;
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct staying) == 64, "an entry is one cache line");
 
 extern struct staying staying[OPERATIONS_COUNT][1u << STAYING_BITS]
     __attribute__((visibility("hidden"))); /* without the global offset table */
@@ -109,18 +133,51 @@ static inline struct staying *staying_at(enum mpi_operation operation, const str
     return &staying[operation][mixed >> (64 - STAYING_BITS)];
 }
 
+/* Whether the entry is for calls of this kind. If so, reads the communicator and the choice. */
+static inline bool staying_is_for(struct staying *s, const struct call_kind *kind,
+                                  struct communicator **c, struct choice **choice)
+{
+    const memory_order order = memory_order_acquire;
+    const uint32_t version = atomic_load_explicit(&s->version, order);
+
+    if (atomic_load_explicit(&s->caller, order) != kind->caller ||
+        atomic_load_explicit(&s->comm, order) != kind->comm ||
+        atomic_load_explicit(&s->count, order) != kind->count ||
+        atomic_load_explicit(&s->type, order) != kind->type ||
+        atomic_load_explicit(&s->op, order) != kind->op)
+        return false;
+    *c = atomic_load_explicit(&s->c, order);
+    *choice = atomic_load_explicit(&s->choice, order);
+    return version % 2 == 0 && atomic_load_explicit(&s->version, memory_order_relaxed) == version;
+}
+
+/* Counts a call that goes by what is remembered. Returns false if calls are held: then it is not counted. */
+static inline bool communicator_passes(struct communicator *c)
+{
+    uint64_t calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+
+    if ((calls & (CALLS_HELD | CALLS_OF_THREADS)) == 0) { /* in half of the time */
+        atomic_store_explicit(&c->calls, calls + 1, memory_order_relaxed);
+        return true;
+    }
+    while ((calls & CALLS_HELD) == 0)
+        if (atomic_compare_exchange_weak_explicit(&c->calls, &calls, calls + 1,
+                                                  memory_order_acq_rel, memory_order_relaxed))
+            return true;
+    return false;
+}
+
 /* Returns whether the call stays with MPI. If so, it is counted, as at ranks that have not remembered such a call. */
 static inline bool call_stays(enum mpi_operation operation, const struct call_kind *kind)
 {
-    const struct staying *s = staying_at(operation, kind);
-    struct communicator *c = s->c;
+    struct communicator *c;
+    struct choice *choice;
 
-    if (s->kind.caller != kind->caller || s->kind.comm != kind->comm ||
-        s->kind.count != kind->count || s->kind.type != kind->type || s->kind.op != kind->op ||
-        c->wants_neighborhood || (c->share.wanted && !c->share.owns) ||
-        (s->choice != NULL && !choice_stays(s->choice)))
+    if (!staying_is_for(staying_at(operation, kind), kind, &c, &choice) || c->wants_neighborhood ||
+        (choice != NULL && !choice_stays(choice)) || !communicator_passes(c))
         return false;
-    c->calls++;
+    if (choice != NULL)
+        choice_count(choice);
     return true;
 }
 
@@ -128,6 +185,9 @@ static inline bool call_stays(enum mpi_operation operation, const struct call_ki
  * of types and operators that MPI defines, because others may be freed, and stand for something else later. */
 void call_remember(enum mpi_operation operation, const struct call_kind *kind,
                    struct communicator *c, struct choice *choice);
+
+/* A nonblocking call would have used a lane, so the communicator asks for one. */
+void communicator_wants_lane(struct communicator *c);
 
 /* The same for a nonblocking call, if there is one rank on each node. Returns whether the communicator has a lane for
  * it; then *group is the lane's, and the communicator keeps the lane until communicator_end_request(). Does not wait for

@@ -92,14 +92,16 @@ static inline bool choice_asks(const struct choice *c)
 /* Returns the way of the next call. *sample is where its time must be stored, or NULL. */
 enum way choice_next(struct choice *c, struct choice_sample **sample);
 
-/* Returns whether the next call goes by MPI without being timed, and without a question before it. If so, the call is
- * counted as choice_next() does. */
-static inline bool choice_stays(struct choice *c)
+/* Returns whether the next call goes by MPI without being timed, and without a question before it; and counts it as
+ * choice_next() does. */
+static inline bool choice_stays(const struct choice *c)
 {
-    if (c->script != NULL || c->way != WAY_MPI || c->left == 0)
-        return false;
+    return c->script == NULL && c->way == WAY_MPI && c->left > 0;
+}
+
+static inline void choice_count(struct choice *c)
+{
     c->left--;
-    return true;
 }
 
 /* Returns the vote of this rank. `changes` is the present number of changes of the torus. `known`: from other

@@ -228,7 +228,8 @@ static void run(void *context)
     else
         r->reason = served_no_memory(&r->call);
     free_types(r);
-    r->of->wants_neighborhood |= r->copy.wants_neighborhood;
+    if (r->copy.wants_neighborhood) /* so the call ends in the thread that has begun it */
+        r->of->wants_neighborhood = true;
 }
 
 static struct request *new_request(struct communicator *c, struct torus_group *group,
