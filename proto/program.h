@@ -98,8 +98,9 @@ struct program_message {
     uint32_t magic, version;
     uint32_t kind;
     uint32_t code; /* ERROR, MEMORY_REFUSED: enum error_code */
-    uint32_t
-        number; /* of a memory; OPENED: the rank; WAITING: nodes, 0: others than this node knows */
+    /* Of a memory; OPENED: the rank; WAITING: nodes, 0: others than this node knows. OPEN: milliseconds to wait for memory
+     * of daemons, 0: as long as the timeout; an older daemon ignores it. */
+    uint32_t number;
     uint32_t flags;
     uint64_t size; /* MEMORY: bytes; OPEN, SHRINK: the timeout in nanoseconds, 0: none */
     /* OPEN, SHRINK: the name; OPENED: dims; MISSING: ranks, ascending, each with a space behind it;

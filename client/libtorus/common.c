@@ -236,8 +236,7 @@ int operation_named(const char *name, enum torus_operation *operation)
 #define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, unchecked) + 4)
 
 _Static_assert(sizeof(struct torus_group_options) ==
-                   offsetof(struct torus_group_options, reserved_too) +
-                       sizeof(((struct torus_group_options *)0)->reserved_too),
+                   offsetof(struct torus_group_options, memory_timeout_ms) + sizeof(uint32_t),
                "the struct has grown, or ends in padding");
 
 _Static_assert(sizeof(struct torus_request) ==
@@ -287,12 +286,11 @@ int request_read(const struct torus_request *in, struct torus_request *out, stru
 int group_options_read(const struct torus_group_options *in, struct torus_group_options *out,
                        struct torus_error *e)
 {
-    static const char none[sizeof out->reserved_too];
+    static const char none[sizeof out->reserved];
 
     if (read_struct(in, out, GROUP_OPTIONS_SIZE_1, sizeof *out, "torus_group_options_init", e) != 0)
         return -1;
-    if (memcmp(out->reserved, none, sizeof out->reserved) != 0 ||
-        memcmp(out->reserved_too, none, sizeof none) != 0)
+    if (memcmp(out->reserved, none, sizeof none) != 0)
         return fail(e, TORUS_ERROR_USAGE, "the reserved bytes of the options are not 0");
     return 0;
 }

@@ -67,6 +67,10 @@ uint32_t Ranks::local_of(uint32_t rank) const
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
+/* torch's timeout is for calls, 30 minutes by default. Memory that a program lacks comes back only when a group is closed,
+ * such as that of a program that is about to end. */
+constexpr uint32_t memory_timeout_ms = 10000;
+
 torus_group *open_group(const Place &place)
 {
     torus_group_options options;
@@ -76,6 +80,7 @@ torus_group *open_group(const Place &place)
     torus_group_options_init(&options);
     options.name = place.name.c_str();
     options.timeout_ms = milliseconds(place.timeout);
+    options.memory_timeout_ms = memory_timeout_ms;
     if (!place.everywhere) {
         options.members = place.ranks.nodes.data();
         options.member_count = static_cast<uint32_t>(place.ranks.nodes.size());

@@ -147,7 +147,7 @@ def test_a_group_that_waits_for_memory_reports_it(shared):
         second.tell('open more 2000')
         said = [member.answer() for member in second]
         assert re.match(r'timeout: group "more": .*user \d+ has \d+ of 12582912 bytes of the memory budget for groups, '
-                        r'wants \d+ more, but may have at most \d+, .* raise the budget \(memory\)', said[0]), said
+                        r'wants \d+ more, but may have at most \d+, .* raise memory in torusd.ini', said[0]), said
 
 
 @pytest.mark.full

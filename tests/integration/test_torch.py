@@ -29,6 +29,10 @@ def test_every_operation(shared):
     run_each(shared('2x2'), program('torus:// reductions moves other_forms asynchronous groups messages monitored stored misuse unsent'), 300)
 
 
+def test_a_group_without_memory_fails_soon(shared):
+    run_each(shared('2x2', memory='32MiB'), program('torus:// filling'), 300)
+
+
 def test_training_has_the_losses_of_gloo(shared, tmp_path):
     run_each(shared('2x2'), program(f'file://{tmp_path}/store training'), 300)
 

@@ -3,7 +3,7 @@
  * It executes the lines that it reads, and answers each with one line: "ok", "code: text" of the error, or
  * "wrong: ..." if received data are wrong.
  *
- *     open NAME [MS]          with a timeout
+ *     open NAME [MS [MS [RANKS]]]   with a timeout, and one for memory of daemons; RANKS "0,2": the members
  *     timeout MS              for the calls that follow
  *     memory BYTES            registered memory for both buffers of the calls that follow
  *     alltoall BYTES [COUNT]  blocks of BYTES bytes; COUNT calls, 0: for ever
@@ -233,14 +233,31 @@ static int do_close(uint64_t unused, uint64_t also_unused)
     return 0;
 }
 
-static int open_group(const char *name, uint32_t timeout_ms)
+/* Reads ranks like "0,2" into options->members, which has room for MEMBERS_MOST. "": all nodes are members. */
+#define MEMBERS_MOST 64u
+
+static void read_members(const char *text, uint32_t *members, struct torus_group_options *options)
+{
+    for (char *end; *text != '\0' && options->member_count < MEMBERS_MOST; text = end) {
+        members[options->member_count++] = (uint32_t)strtoul(text, &end, 10);
+        end += *end == ',';
+    }
+    if (options->member_count > 0)
+        options->members = members;
+}
+
+static int open_group(const char *name, uint32_t timeout_ms, uint32_t memory_timeout_ms,
+                      const char *list)
 {
     struct torus_group_options options;
+    uint32_t members[MEMBERS_MOST];
 
     torus_group_options_init(&options);
     options.socket = socket_path;
     options.name = name;
     options.timeout_ms = timeout_ms;
+    options.memory_timeout_ms = memory_timeout_ms;
+    read_members(list, members, &options);
     if (torus_group_open(&options, &whole, &e) != 0)
         return -1;
     group = whole;
@@ -262,12 +279,13 @@ static const struct {
 
 static int carry_out(const char *line)
 {
-    char command[20] = "", name[64] = "";
+    char command[20] = "", name[64] = "", members[128] = "";
     uint64_t first = 0, second;
-    uint32_t timeout_ms = 0;
+    uint32_t timeout_ms = 0, memory_ms = 0;
 
-    if (sscanf(line, "open %63s %" SCNu32, name, &timeout_ms) >= 1)
-        return open_group(name, timeout_ms);
+    if (sscanf(line, "open %63s %" SCNu32 " %" SCNu32 " %127s", name, &timeout_ms, &memory_ms,
+               members) >= 1)
+        return open_group(name, timeout_ms, memory_ms, members);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         second = commands[i].second;
         if (sscanf(line, "%19s %" SCNu64 " %" SCNu64, command, &first, &second) >= 1 &&

@@ -459,6 +459,20 @@ def leaving(rank, size):
         refused('torus: ', lambda: dist.all_reduce(mine))
 
 
+def filling(rank, size):
+    """The default group, and that of the store, leave no memory for another one. torch's timeout is 30 minutes. A rank that
+    is no member would wait in new_group until the members have opened the group."""
+    if rank == size - 1:
+        return
+    try:
+        dist.new_group(range(size - 1))
+    except RuntimeError as error:
+        assert re.search(r'no memory for it within 10\.0 s: .*node \d is busy: .* has \d+ of \d+ bytes .* raise memory in torusd\.ini',
+                         str(error)), error
+    else:
+        raise AssertionError('there was memory')
+
+
 def main():
     url, *what = sys.argv[1:]
     rank, size = int(os.environ.get('RANK', torch_torus.node())), int(os.environ.get('WORLD_SIZE', torch_torus.nodes()))

@@ -76,7 +76,9 @@ struct torus_group_options {
     /* The members, as ranks of nodes, in any order; the same nodes on all members, not with `shrink`. NULL: all nodes */
     const uint32_t *members;
     uint32_t member_count;
-    char reserved_too[4]; /* 0 */
+    /* How long opening waits for memory of daemons that other groups have reserved: in the group that the program of its
+     * first member opens; 0: as long as timeout_ms. A daemon of an older release waits as long as timeout_ms. */
+    uint32_t memory_timeout_ms;
 };
 
 /* Sets all options to their defaults. */
@@ -118,7 +120,9 @@ static inline void torus_group_options_init(struct torus_group_options *options)
  * - _REFUSED: another program on this node has opened this group, or a node has an older release (`members`)
  * - _LINK: a node is down or cannot be reached
  * - _TIMEOUT: the text names nodes that have not opened the group
- * - _MEMORY, _BUSY
+ * - _MEMORY: also if a daemon had no memory for the group within `memory_timeout_ms`; the text names the node, what the
+ *   user has reserved there, and what to do
+ * - _BUSY
  * - _IN_DOUBT: this node was cut off, or another node failed, when all nodes had opened the group. Some members may
  *   have it open; their calls tell them that it has failed. */
 TORUS_EXPORT int torus_group_open(const struct torus_group_options *options,

@@ -222,6 +222,7 @@ int torus_group_open(const struct torus_group_options *options, struct torus_gro
         .socket = o.socket != NULL ? o.socket : torus_default_socket(),
         .name = o.name != NULL ? o.name : DEFAULT_NAME,
         .timeout_ms = o.timeout_ms,
+        .memory_timeout_ms = o.memory_timeout_ms,
         .unchecked = o.unchecked,
         .leaves_out = o.shrink,
         .waits = o.wait,

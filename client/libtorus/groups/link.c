@@ -630,6 +630,7 @@ int link_open(struct program_link *link, const struct link_options *options,
         .kind = options->shrinks != NULL || options->leaves_out ? PROGRAM_SHRINK : PROGRAM_OPEN,
         .flags = (options->unchecked ? PROGRAM_UNCHECKED : 0) |
                  (options->waits ? PROGRAM_WAIT : 0) | (wants_trace() ? PROGRAM_TRACE : 0),
+        .number = options->memory_timeout_ms,
         .size = options->timeout_ms * UINT64_C(1000000)};
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     struct waiting waiting;

@@ -22,7 +22,7 @@ struct program_link {
 
 struct link_options {
     const char *socket, *name;
-    uint32_t timeout_ms;
+    uint32_t timeout_ms, memory_timeout_ms;
     bool unchecked;
     bool leaves_out, waits;  /* leave out nodes that are down, or wait for them */
     const uint32_t *members; /* the nodes that are members; none: all nodes */

@@ -65,6 +65,10 @@ class Group:
                'wait'    opening waits for these nodes within the timeout, and also for the daemon of
                          this node
 
+    memory_timeout
+               seconds for which opening waits for memory of daemons that other groups have reserved; the same on all
+               nodes (default: as long as `timeout`)
+
     members    the nodes that are members, as ranks in any order; the same on all of them, not with 'shrink' (default:
                all nodes). Members are numbered from 0 in the order of their nodes, which `nodes` lists. Other nodes
                need no program. The groups that a node is in have different names.
@@ -75,13 +79,13 @@ class Group:
 
     def __init__(self, name: Optional[Name] = None, *, socket: Union[Name, os.PathLike[str], None] = None,
                  timeout: Optional[float] = None, checked: bool = True, on_failure: str = 'fail',
-                 members: Optional[Iterable[Integer]] = None) -> None:
+                 members: Optional[Iterable[Integer]] = None, memory_timeout: Optional[float] = None) -> None:
         if on_failure not in ('fail', 'shrink', 'wait'):
             raise ValueError(f"on_failure is 'fail', 'shrink' or 'wait', not {on_failure!r:.40}")
         options = Options(struct_size=ctypes.sizeof(Options), unchecked=not checked,
                           name=text_bytes(name, 'name'), socket=text_bytes(socket, 'socket'),
                           timeout_ms=milliseconds(timeout), shrink=on_failure == 'shrink',
-                          wait=on_failure == 'wait')
+                          wait=on_failure == 'wait', memory_timeout_ms=milliseconds(memory_timeout))
         if members is not None:
             ranks = [integer(rank, 'a member') for rank in members]
             if not ranks or not all(0 <= rank < 2 ** 32 for rank in ranks):

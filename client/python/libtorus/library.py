@@ -16,7 +16,8 @@ class Options(ctypes.Structure):
     _fields_ = [('struct_size', ctypes.c_size_t), ('socket', ctypes.c_char_p),
                 ('name', ctypes.c_char_p), ('timeout_ms', ctypes.c_uint32),
                 ('unchecked', ctypes.c_bool), ('shrink', ctypes.c_bool), ('wait', ctypes.c_bool),
-                ('members', ctypes.POINTER(ctypes.c_uint32)), ('member_count', ctypes.c_uint32)]
+                ('members', ctypes.POINTER(ctypes.c_uint32)), ('member_count', ctypes.c_uint32),
+                ('memory_timeout_ms', ctypes.c_uint32)]
 
 
 GROUP = CALL = _ARRAY = ctypes.c_void_p

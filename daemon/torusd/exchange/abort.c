@@ -211,6 +211,22 @@ void retry_pause(struct job *j)
     j->retry_at = router_now(router) + j->pause / 2 + chance % j->pause;
 }
 
+/* While a node has no memory, the root hears so again after PAUSE_MOST and the time that a prepare takes. After this time it
+ * is another shortage. */
+#define SHORTAGE_GAP (5 * SECONDS)
+
+bool retry_lacks_memory_too_long(struct job *j)
+{
+    const uint64_t now = router_now(j->exchanges->set.router);
+
+    if (j->spec.memory_wait_ns == 0 || job_has_been_open(j))
+        return false;
+    if (j->lacked_at == 0 || now >= j->lacked_at + SHORTAGE_GAP)
+        j->lacks_since = now;
+    j->lacked_at = now;
+    return now - j->lacks_since >= j->spec.memory_wait_ns;
+}
+
 bool retry_may_withdraw(const struct attempt *x)
 {
     return attempt_is_root(x) && state_of(x)->prepares;
@@ -446,12 +462,28 @@ static void fail_everywhere(struct attempt *x, const struct error *e)
     attempt_end(x, EXCHANGE_FAILED);
 }
 
+/* Root: a node has no memory for the group. Waits for that, or fails the group on all nodes with an error that does not
+ * call for another attempt. */
+static void await_memory(struct attempt *x, const struct error *busy)
+{
+    struct error e = *busy;
+
+    if (!retry_lacks_memory_too_long(x->job)) {
+        retry_later(x, busy);
+        return;
+    }
+    e.code = ERROR_MEMORY;
+    (void)error_wrap(&e, "no memory for it within %.1f s",
+                     (double)x->job->spec.memory_wait_ns / 1e9);
+    fail_everywhere(x, &e);
+}
+
 static void fail_attempt(struct attempt *x, const struct error *e, bool retry_may_help)
 {
     if (!may_fail(x) && !error_outweighs(x, e))
         return;
     if (e->code == ERROR_BUSY && retry_may_withdraw(x)) {
-        retry_later(x, e);
+        await_memory(x, e);
         return;
     }
     if (retry_may_help && retry_after_damage(x)) {

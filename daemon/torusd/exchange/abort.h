@@ -19,6 +19,9 @@ void job_fail(struct job *j, const struct error *e);
 /* Whether this node is the root and the attempt is still being prepared. Only then may the root withdraw it
  * because a node is busy. */
 bool retry_may_withdraw(const struct attempt *x);
+/* Notes at the root that a node has no memory for the group that is being opened. Returns whether this has lasted for
+ * spec.memory_wait_ns. */
+bool retry_lacks_memory_too_long(struct job *j);
 /* Whether this node, the root, retries when a link goes down: the attempt can avoid links or waits for them,
  * and is not decided. */
 bool retry_after_link_loss(const struct attempt *x);

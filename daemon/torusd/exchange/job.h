@@ -55,6 +55,8 @@ struct job {
     uint64_t retry_at; /* when the pause after a busy node ends; 0: the job may start */
     uint64_t pause;    /* nanoseconds of the last pause before a retry */
     uint64_t waiting_since;
+    /* Since when, and when last, a node had no memory for the group; 0: never. Only if spec.memory_wait_ns is not 0. */
+    uint64_t lacks_since, lacked_at;
     uint64_t withdrawn_at; /* when the last attempt was withdrawn */
     bool asked;            /* the job holds a share of the jobs asked for at this node */
     bool has_slot;         /* the job holds a share of the jobs that have started */

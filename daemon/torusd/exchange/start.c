@@ -211,7 +211,11 @@ static int try_begin(struct job *j)
     if (e.code == ERROR_BUSY) {
         bool memory = x != NULL && x->local.round_bytes > 0; /* otherwise a folder is busy */
         j->failure = e;
-        try_later(j, !memory);
+        if (memory && retry_lacks_memory_too_long(j)) {
+            begin_attempt(x); /* it fails here, so that the other nodes hear of it */
+            return 1;
+        }
+        try_later(j, !memory || j->spec.memory_wait_ns > 0);
         return memory ? -1 : 0; /* other jobs wait until memory is given back */
     }
     if (may_pass(j, &e)) {

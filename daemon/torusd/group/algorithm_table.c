@@ -322,7 +322,7 @@ static void become_poor(struct part *p)
 {
     log_info(
         "group \"%s\": too little memory for part 0x%x, so all its calls wait for all members: "
-        "close some groups, or raise the budget (memory)",
+        "close some groups, or raise memory in torusd.ini",
         p->session->name, p->mask);
     part_give_memory(p);
     for (struct call *c = p->calls; c != NULL; c = c->next)

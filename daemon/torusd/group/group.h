@@ -62,14 +62,15 @@ struct groups; /* the groups of one node; core_groups() */
 
 struct group_options {
     const char *name;
-    uint64_t timeout_ns; /* for opening the group, in nanoseconds; 0: none */
-    bool unchecked;      /* blocks have no digests; must be the same at all members */
-    const char *members; /* NULL: all nodes, or the members, as spec.members */
-    bool shrink;         /* nodes that are down are not members */
-    bool wait;           /* wait for nodes that are down until the group is open */
-    bool trace;          /* nodes record what they do (daemon/lib/trace) */
-    uint64_t process;    /* id of the program's process, for status; 0: unknown */
-    uint32_t user;       /* of the program: whose share the group takes (base/shares.h) */
+    uint64_t timeout_ns;     /* for opening the group, in nanoseconds; 0: none */
+    uint64_t memory_wait_ns; /* as spec.memory_wait_ns */
+    bool unchecked;          /* blocks have no digests; must be the same at all members */
+    const char *members;     /* NULL: all nodes, or the members, as spec.members */
+    bool shrink;             /* nodes that are down are not members */
+    bool wait;               /* wait for nodes that are down until the group is open */
+    bool trace;              /* nodes record what they do (daemon/lib/trace) */
+    uint64_t process;        /* id of the program's process, for status; 0: unknown */
+    uint32_t user;           /* of the program: whose share the group takes (base/shares.h) */
 };
 
 /* Opens a group for the program at this node. Copies all arguments. Returns the group, valid until ended() or

@@ -62,6 +62,7 @@ static int begin_opening(struct group *g, struct error *e)
                               .unchecked = g->unchecked,
                               .grows = g->listed == NULL &&
                                        router_least_minor(g->groups->router) >= GROWS_MINOR,
+                              .memory_wait_ns = g->memory_wait_ns,
                               .trace = g->traced,
                               .shrink = g->shrinks,
                               .wait = g->waits,
@@ -101,6 +102,7 @@ struct group *group_open(struct groups *groups, const struct group_options *opti
     g->user = options->user;
     (void)strcpy(g->name, options->name);
     g->unchecked = options->unchecked;
+    g->memory_wait_ns = options->memory_wait_ns;
     g->traced = options->trace;
     g->shrinks = options->shrink;
     g->waits = options->wait;

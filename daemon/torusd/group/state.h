@@ -36,6 +36,7 @@ struct group {
     uint32_t user;
     bool unchecked, shrinks, waits, traced;
     uint64_t deadline; /* for opening the group, as router_now() */
+    uint64_t memory_wait_ns;
     /* Number of members; from when the group is open until its program is told of the end. */
     uint32_t members;
     bool *gone;           /* by node: whether it is not a member; NULL: all nodes are members */

@@ -41,6 +41,9 @@ struct spec {
     bool unchecked; /* group: blocks travel without digests */
     bool
         grows; /* group: it reserves memory for large calls and parts as it needs it; set by the root */
+    /* Group, at its root: how long it waits for memory of any node until it fails; 0: until its timeout. Other nodes are not
+     * told. */
+    uint64_t memory_wait_ns;
     bool trace;          /* every node records what it does (daemon/lib/trace) */
     uint32_t repeat;     /* exchanges back to back; 0 means 1 */
     uint64_t timeout_ns; /* limit for all repetitions; 0: a default by sizes and link rate */

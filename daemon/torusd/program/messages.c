@@ -310,6 +310,7 @@ static int open_group(struct program *p, const struct program_message *m, struct
     const struct group_options options = {.name = p->name,
                                           .members = members,
                                           .timeout_ns = m->size,
+                                          .memory_wait_ns = m->number * UINT64_C(1000000),
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,
                                           .shrink = m->kind == PROGRAM_SHRINK,
                                           .user = p->user,
