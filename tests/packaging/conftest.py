@@ -17,7 +17,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / 'tests' / 'packaging'))
 
-from roots import FOLDER, Root, alone, bare_root, base_root, foreign_root, obstacle  # noqa: E402
+from roots import FOLDER, MOUNTS, Root, alone, bare_root, base_root, foreign_root, obstacle, required_root  # noqa: E402
 
 TORCH = all(map(os.path.exists, ('/usr/lib/python3/dist-packages/torch', '/usr/include/torch', '/usr/include/pybind11')))
 
@@ -102,6 +102,14 @@ def root(packages, tmp_path_factory):
     base = base_root(FOLDER / 'root-test', packages.values())
     with Root(base, FOLDER) as made:
         yield made
+
+
+@pytest.fixture
+def torch_root(packages, torch_package):
+    """A clean system with what Debian has of the requirements of a program for torch and of an emulated torus."""
+    debs = [torch_package, *(packages[name] for name in ('libtorus1', 'torusd', 'python3-libtorus', 'torus-emulator'))]
+    with Root(required_root(FOLDER / 'root-torch', debs, MOUNTS), FOLDER) as made:
+        yield made, debs
 
 
 @pytest.fixture

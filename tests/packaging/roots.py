@@ -14,6 +14,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = CHECKOUT / 'build' / 'packaging'
 # What tests use besides what the packages depend on. systemd checks units; a compiler uses libtorus-dev.
 TOOLS = ('gcc', 'libc6-dev', 'pkgconf', 'systemd')
+MOUNTS = ('mount',)  # commands begin with it
 ENVIRONMENT = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
                'DEBIAN_FRONTEND': 'noninteractive'}
 # Written by dpkg and others whatever is installed.
@@ -109,8 +110,12 @@ def make(folder, names, *options):
     return folder
 
 
+def required_root(folder, debs, tools=()):
+    return make(folder, [*dependencies(debs), *tools], '--variant=apt', '--aptopt=APT::Install-Recommends "false"')
+
+
 def base_root(folder, debs):
-    return make(folder, [*dependencies(debs), *TOOLS], '--variant=apt', '--aptopt=APT::Install-Recommends "false"')
+    return required_root(folder, debs, TOOLS)
 
 
 def bare_root(folder, *names):
@@ -162,12 +167,16 @@ class Root:
     def shell(self, script):
         return self.run('sh', '-euc', script)
 
-    def install(self, *debs):
+    def install(self, *debs, command='dpkg --install'):
         (self.folder / 'upper' / 'root').mkdir(mode=0o700, exist_ok=True)
         folder = Path(tempfile.mkdtemp(dir=self.folder / 'upper' / 'root'))
         for deb in debs:
             shutil.copy(deb, folder)
-        self.shell(f'dpkg --install /root/{folder.name}/*.deb && rm -r /root/{folder.name}')
+        self.shell(f'{command} /root/{folder.name}/*.deb && rm -r /root/{folder.name}')
+
+    def install_with_apt(self, *debs):
+        """apt finds the requirements of the packages, which are installed already: there are no lists of others."""
+        self.install(*debs, command='apt-get -q -y -o APT::Sandbox::User=root install')
 
     def files(self):
         """{path: what it is, who has it} of all files that packages can leave."""

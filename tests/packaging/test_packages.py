@@ -205,7 +205,42 @@ def test_torch(packages, torch_package, tmp_path):
     done = subprocess.run(['/usr/bin/python3', '-c', 'import torch.distributed as d, torch_torus as t; print(t.__file__, d.Backend.TORUS)'],
                           env={'PYTHONPATH': f'{tmp_path}/usr/lib/python3/dist-packages', 'LD_LIBRARY_PATH': str(library.parent)},
                           capture_output=True, text=True)
-    assert done.stdout == f'{tmp_path}/usr/lib/python3/dist-packages/torch_torus/__init__.py torus\n', done.stderr
+    assert done.stdout == f'{tmp_path}/usr/lib/python3/dist-packages/torch_torus/__init__.py TORUS\n', done.stderr
+
+
+# Every rank adds up what all ranks have.
+TRAINING = """
+import sys
+import torch
+import torch.distributed as dist
+import libtorus
+import torch_torus
+
+dist.init_process_group('torus', init_method='torus://')
+rank, size = dist.get_rank(), dist.get_world_size()
+vector = torch.arange(100000, dtype=torch.float32) % 100 + rank
+dist.all_reduce(vector)
+assert torch.equal(vector, size * (torch.arange(100000, dtype=torch.float32) % 100) + size * (size - 1) // 2), vector
+group = dist.new_group([0, 3])
+if rank in (0, 3):
+    one = torch.ones(1)
+    dist.all_reduce(one, group=group)
+    assert one.item() == 2
+print('rank', rank, 'of', size, torch_torus.__file__, libtorus.__file__, libtorus.library.library._name, flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_torch_on_an_emulated_torus(torch_root):
+    """Installed with apt, which finds that nothing else is required, the packages are enough for a program that trains."""
+    root, debs = torch_root
+    root.install_with_apt(*debs)
+    (root.folder / 'tmp' / 'training.py').write_text(TRAINING)
+    said = root.shell('OMP_NUM_THREADS=1 torus-emulator 2x2 --loopback --quiet --run-each "python3 /tmp/training.py"')
+    installed = '/usr/lib/python3/dist-packages'
+    for rank in range(4):
+        assert (f'rank {rank} of 4 {installed}/torch_torus/__init__.py {installed}/libtorus/__init__.py libtorus.so.1'
+                in said), said
 
 
 def test_manual_and_completions(packages, root):
