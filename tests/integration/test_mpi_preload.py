@@ -413,6 +413,20 @@ def test_unevenly_spread_ranks(shared):
     assert re.match(r'torus: rank \d: this program does not use the torus', warning)
 
 
+@pytest.mark.parametrize('count,job', [(4, None), (4, 'mine'), (2, None)])
+def test_ranks_that_a_program_has_started(shared, count, job):
+    """They have the preload and the variables of the program, four of them a socket for each node, and yet are no part of it:
+    they say at once that they use MPI alone. (MPICH 4.0.2 of Debian 12 refuses MPI_Comm_spawn, also without the preload.)"""
+    torus = shared('2x2')
+    mpi.skip_without(torus, 'openmpi')
+    result = mpi.run(torus, 'openmpi', [mpi.program(torus, 'openmpi', 'spawn'), count, mpi.ON_NODE], seconds=120,
+                     **({'TORUS_MPI_JOB': job} if job else {}))
+    assert sorted(result.stdout.splitlines()) == ['first: 4 ranks', f'second: {count} ranks']
+    assert warnings(result)[:-1] == ['torus: rank 0: this program does not use the torus, but Open MPI alone: '
+                                     'MPI_Comm_spawn has started it']
+    assert mpi.taken(result)[0] == {'Allreduce': 5}, result.stderr
+
+
 @pytest.mark.full
 def test_modes(shared):
     torus, modes = shared('2x2'), {'off': 0, 'on': 0, 'stats': 1, 'nonsense': 1}

@@ -516,6 +516,24 @@ static void register_finalize(void)
         (void)real.Comm_set_attr(mpi.self, keyval, &job);
 }
 
+/* Ranks that MPI_Comm_spawn has started inherit the environment of another rank: the socket of its daemon, perhaps of
+ * another node, and TORUS_MPI_JOB. They would wait for ranks on other nodes that do not exist, or be taken for the program
+ * that has started them. */
+static bool was_spawned(void)
+{
+    MPI_Comm parent = mpi.null;
+
+    return real.Comm_get_parent(&parent) == MPI_SUCCESS && parent != mpi.null;
+}
+
+static int begin_job(const struct settings *settings)
+{
+    if (!was_spawned())
+        return open_job(settings->timeout_ms, settings->table);
+    have_agreed = true; /* all ranks find this out alike */
+    return set_reason("MPI_Comm_spawn has started it");
+}
+
 void opening_begin(void)
 {
     struct settings settings = settings_read();
@@ -540,7 +558,7 @@ void opening_begin(void)
                       "TORUS_MPI_LATE a number of seconds\n",
                       settings.wrong);
     errhandlers_replace(&errhandlers, mpi.null);
-    job_is_served = open_job(settings.timeout_ms, settings.table) == 0;
+    job_is_served = begin_job(&settings) == 0;
     if (job_is_served) {
         register_finalize();
     } else {

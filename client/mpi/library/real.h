@@ -27,6 +27,7 @@
     X(Comm_free)                                                                                   \
     X(Comm_get_attr)                                                                               \
     X(Comm_get_errhandler)                                                                         \
+    X(Comm_get_parent)                                                                             \
     X(Comm_group)                                                                                  \
     X(Comm_rank)                                                                                   \
     X(Comm_remote_size)                                                                            \
