@@ -133,6 +133,24 @@ open(sys.argv[1]).read()
 """
 
 
+CIRCLE = """
+import gc
+import libtorus
+
+circle = [libtorus.Group('circle', timeout=60)]
+circle.append(circle[0].part(1))
+circle.append(circle)
+circle[1].barrier()
+del circle
+gc.collect()  # calls the destructors of the objects of a circle in any order
+"""
+
+
+def test_a_group_may_be_dropped_before_its_parts(shared, tmp_path):
+    (tmp_path / 'circle.py').write_text(CIRCLE)
+    run_each(shared('1x2'), python(f'{tmp_path}/circle.py'))
+
+
 def test_status_shows_groups(shared, tmp_path):
     """Groups while they are opened, with a call that only one node has made, and without calls."""
     pytest.importorskip('numpy')

@@ -37,9 +37,14 @@ class Handle:
         if self.parent is not None:
             self.parent.give_up_calls()
 
+    def is_open(self):
+        """Python may drop a group before its parts and memory, if references make a circle. Closing the group frees them."""
+        return bool(self.pointer) and (self.parent is None or self.parent.is_open())
+
     def __del__(self, close=library.torus_group_close):
-        pointer, self.pointer = self.pointer, None
-        close(pointer)
+        was_open, pointer, self.pointer = self.is_open(), self.pointer, None
+        if was_open:
+            close(pointer)
 
 
 class Memory:
@@ -53,5 +58,5 @@ class Memory:
             raise_error(error)
 
     def __del__(self, free=library.torus_memory_free):
-        if self.address and self.handle.pointer and not self.handle.calls_given_up:
+        if self.address and self.handle.is_open() and not self.handle.calls_given_up:
             free(self.handle.pointer, self.address)
