@@ -44,6 +44,14 @@ def test_bodies_that_are_copied(loopback, what, size, options):
     assert pipes(torus, 0) == pipes(torus, 1) == pipes(torus, 2), what
 
 
+@pytest.mark.parametrize('options, least, most', [({}, 250000, 262144), ({'bw': 1000}, 1, 66000),
+                                                  ({'extra': ('--protocol-minor=6',)}, 1, 66000)])
+def test_frames_are_long_where_no_relay_waits(loopback, options, least, most):
+    result = loopback('1x2', **options).exchange('stream', SIZE)
+    for port in result['per_node'][0]['ports'].values():
+        assert least <= port['tx_bytes'] / port['combined_messages'] <= most
+
+
 def flip(data):
     data = bytearray(data)
     data[len(data) // 2] ^= 0x10

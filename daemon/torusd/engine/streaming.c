@@ -414,16 +414,17 @@ struct streaming_filling {
     uint64_t digest[PIECES_A_FRAME];
 };
 
-/* Adds the available bytes of a piece, as many as fit. Returns whether the frame may take another piece:
- * only the last piece of a frame may be incomplete. */
+/* Adds the available bytes of a piece, as many as fit into a frame of `fill` bytes. Returns whether the frame may take
+ * another piece: only the last piece of a frame may be incomplete. */
 static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
-                              struct outgoing *frame, struct streaming_filling *filling)
+                              uint32_t fill, struct outgoing *frame,
+                              struct streaming_filling *filling)
 {
     const struct passage *p = &s->passages->passage[index];
     struct streaming_flow *flow = &r->flow[index];
     bool own = p->in == PASSAGE_HERE;
     uint32_t there = (own ? flow->length : flow->arrived) - flow->sent;
-    uint32_t most = frame_buffer_fits(frame, s->fill[p->out], there);
+    uint32_t most = frame_buffer_fits(frame, fill, there);
     uint32_t moved = most > 0 ? move_piece_bytes(s, r, index, most, frame) : 0;
 
     flow->sent += moved;
@@ -453,13 +454,17 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
 static void fill_streaming_frame(struct streaming *s, struct streaming_round *r, unsigned port,
                                  struct outgoing *frame, struct streaming_filling *filling)
 {
+    uint32_t index = queues_peek(&r->queues, port), fill = s->fill[port];
     bool more = true;
 
+    /* what is sent after a piece that ends at the neighbour has no further to go */
+    if (index != QUEUES_NONE && s->passages->passage[index].ahead == 1)
+        fill = s->fill_last[port];
     filling->pieces = filling->sizes = filling->digests = 0;
-    while (more && frame->body_length < s->fill[port] && filling->pieces < PIECES_A_FRAME &&
+    while (more && frame->body_length < fill && filling->pieces < PIECES_A_FRAME &&
            frame->body.count < OUTGOING_MAX_EXTENTS && s->base.failure.code == ERROR_NONE) {
-        uint32_t index = queues_peek(&r->queues, port);
-        more = index != QUEUES_NONE && add_leaving_piece(s, r, index, frame, filling);
+        index = queues_peek(&r->queues, port);
+        more = index != QUEUES_NONE && add_leaving_piece(s, r, index, fill, frame, filling);
     }
 }
 
@@ -537,6 +542,8 @@ static void streaming_wake(struct engine *engine)
  * urgent would wait for them. */
 #define FILL_LONG (256u * 1024u)
 #define LONGS_A_CHANNEL 32u
+/* No relay waits for frames that end at the neighbour; what leaves behind them waits for a part of the round at most. */
+#define LASTS_A_CHANNEL 2u
 #define FAST_KBIT 2000000u
 
 _Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_MOST) <= FRAME_SHORT_BODY,
@@ -591,13 +598,16 @@ static bool are_relayed(const struct streaming *s)
     return false;
 }
 
-/* Whether frames that leave by a port may be long. */
+/* Whether frames that leave by a port may be long. Where a group lacks nodes, others relay even what ends at the
+ * neighbour (group/relay.h). */
 static bool takes_long_frames(const struct streaming *s, unsigned port)
 {
+    const struct engine_part *part = s->base.set.part;
     const struct router *r = s->base.set.router;
     struct port_rates rates;
 
-    if (s->base.set.gather || router_least_minor(r) < LONG_BODY_MINOR)
+    if (s->base.set.gather || router_least_minor(r) < LONG_BODY_MINOR ||
+        (part != NULL && part->channel > 0))
         return false;
     router_port_rates(r, engine_port(&s->base, port), &rates);
     const uint32_t kbit = rates.planned > 0 ? rates.planned : rates.observed;
@@ -617,10 +627,15 @@ static void choose_frame_fill(struct streaming *s)
             most = s->passages->departures[port];
     most *= set->round_bytes / set->segments + 1;
     const bool is_long = most / LONGS_A_CHANNEL >= FILL_LONG && are_relayed(s);
+    const uint64_t share = most / LASTS_A_CHANNEL;
+    const uint32_t last = share < FILL_LONG ? (uint32_t)share : FILL_LONG;
     most /= FILLS_A_CHANNEL;
     const uint32_t fill = most < least ? least : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
-    for (unsigned port = 0; port < s->ports; port++)
-        s->fill[port] = is_long && takes_long_frames(s, port) ? FILL_LONG : fill;
+    for (unsigned port = 0; port < s->ports; port++) {
+        const bool takes_long = takes_long_frames(s, port);
+        s->fill[port] = is_long && takes_long ? FILL_LONG : fill;
+        s->fill_last[port] = takes_long && last > s->fill[port] ? last : s->fill[port];
+    }
 }
 
 static const struct engine_ops streaming_ops = {

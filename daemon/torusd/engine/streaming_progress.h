@@ -38,7 +38,8 @@ struct streaming {
     struct cut cut;
     struct frame_buffer buffer;
     unsigned ports;
-    uint32_t fill[TORUS_MAX_PORTS]; /* by port: bytes a frame is filled up to */
+    /* By port: bytes that a frame is filled up to, and one whose pieces end at the neighbour. */
+    uint32_t fill[TORUS_MAX_PORTS], fill_last[TORUS_MAX_PORTS];
     struct round_window window;
     uint64_t *verified_end; /* with digests: by origin, where the last verified piece ends */
 };
