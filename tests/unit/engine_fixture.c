@@ -129,6 +129,16 @@ static struct outgoing *on_next(void *context, unsigned port)
     return node->engine != NULL ? engine_next(node->engine, port) : NULL;
 }
 
+static void on_places(void *context, unsigned port, const struct peer_message *head,
+                      uint32_t body_length, uint32_t offset, struct places *places)
+{
+    struct node *node = context;
+
+    places->count = 0;
+    if (node->engine != NULL)
+        engine_places(node->engine, port, head, body_length, offset, places);
+}
+
 static void on_topology(void *context)
 {
 }
@@ -138,7 +148,8 @@ struct node *node_open(const char *dims, uint32_t rank, uint64_t block)
     static const struct source_ops source_ops = {.size = source_size, .read = source_read};
     static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
     static struct node node; /* large */
-    const struct router_handler handler = {&node, on_frame, on_next, NULL, on_topology, NULL};
+    const struct router_handler handler = {&node,     on_frame,    on_next, NULL,
+                                           on_places, on_topology, NULL};
 
     memset(&node, 0, sizeof node);
     fixture_open(&node.f, dims, rank, &handler);

@@ -109,7 +109,8 @@ void fixture_open_usual(struct router_fixture *f)
 void fixture_open_keyed(struct router_fixture *f, const char *dims, uint32_t rank,
                         const struct router_handler *handler, const struct secrets *secrets)
 {
-    const struct router_handler nobody = {f, no_frame, no_next, NULL, on_topology, on_confirmed};
+    const struct router_handler nobody = {f,    no_frame,    no_next,     NULL,
+                                          NULL, on_topology, on_confirmed};
     const struct router_io io = fixture_begin(f, dims, rank);
 
     f->router =

@@ -37,7 +37,7 @@ static void open_machine(struct line *l, unsigned i)
 {
     struct router_fixture *f = &l->machine[i];
     const struct router_io io = fixture_begin(f, "3", rank_of[i]);
-    const struct router_handler nobody = {f, no_frame, no_next, NULL, nothing, nothing};
+    const struct router_handler nobody = {f, no_frame, no_next, NULL, NULL, nothing, nothing};
 
     f->random = i + 1; /* each machine has a boot number of its own */
     f->router = router_new(&f->torus, rank_of[i], &io, &nobody, &f->pool, NULL);

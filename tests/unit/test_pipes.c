@@ -60,7 +60,7 @@ TEST_WITH(open_line, close_line, bytes_pass_in_their_order)
     struct pipe *pipe = filled(line, 20000, &bytes);
     uint32_t have = 0;
 
-    assert_true(bytes.slab->in_pipe);
+    assert_int_equal(bytes.slab->where, SLAB_IN_PIPE);
     assert_true(bytes.length <= 20000);
     const uint8_t *next = bytes.data;
     while (have < BYTES) {

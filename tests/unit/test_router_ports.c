@@ -554,7 +554,7 @@ static void not_interested(void *context)
 
 static void open_answering(struct answering *a)
 {
-    const struct router_handler handler = {a, answer, nothing, NULL, not_interested, NULL};
+    const struct router_handler handler = {a, answer, nothing, NULL, NULL, not_interested, NULL};
 
     fixture_open(&a->f, "4x4", 5, &handler);
     a->asked = 0;

@@ -32,7 +32,7 @@ struct slab *slab_get(struct slab_pool *pool)
             return NULL;
         slab->pool = pool;
         slab->release = NULL;
-        slab->in_pipe = false;
+        slab->where = SLAB_IN_MEMORY;
     }
     slab->next = NULL;
     slab->references = 1;
@@ -50,7 +50,7 @@ struct slab *slab_without_pool(size_t size, void (*release)(void *context), void
     slab->pool = NULL;
     slab->next = NULL;
     slab->release = release;
-    slab->in_pipe = false;
+    slab->where = SLAB_IN_MEMORY;
     slab->context = context;
     slab->references = 1;
     return slab;

@@ -10,15 +10,22 @@
 
 #define SLAB_SIZE (128u * 1024u)
 
+/* Where the bytes of a slab are. */
+enum slab_bytes {
+    SLAB_IN_MEMORY,
+    /* In a pipe (daemon/torusd/net/pipes.h). Addresses in the slab only tell their order, in which they leave once. */
+    SLAB_IN_PIPE,
+    /* In the memory of a program, where they belong: valid until the frame to which they belong has been taken. */
+    SLAB_IN_PLACE,
+};
+
 struct slab {
     struct slab_pool *pool;         /* NULL: the slab is in no pool (slab_without_pool()) */
     struct slab *next;              /* in the pool's free list */
     void (*release)(void *context); /* of a lone slab */
     void *context;
     uint32_t references;
-    /* The bytes are not in memory, but in a pipe (daemon/torusd/net/pipes.h). Addresses in the slab only tell
-     * their order, in which they leave once. */
-    bool in_pipe;
+    enum slab_bytes where;
     /* bytes that extent_keep() has copied, so that they do not keep the slab */
     uint32_t copied_out;
     uint8_t data[SLAB_SIZE];
@@ -51,6 +58,26 @@ static inline struct slab *slab_ref(struct slab *slab)
 {
     slab->references++;
     return slab;
+}
+
+/* Where bytes that arrive are to be put, in their order: runs of memory, each behind the one before. */
+#define PLACES_MOST 64u
+struct places {
+    struct {
+        uint8_t *data;
+        uint32_t length;
+    } run[PLACES_MOST];
+    unsigned count;
+};
+
+/* Appends a run. Returns false if there are PLACES_MOST already. */
+static inline bool places_add(struct places *p, uint8_t *data, uint32_t length)
+{
+    if (p->count == PLACES_MOST)
+        return false;
+    p->run[p->count].data = data;
+    p->run[p->count++].length = length;
+    return true;
 }
 
 /* A run of bytes inside a slab; holds a reference. */

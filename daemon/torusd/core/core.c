@@ -42,6 +42,13 @@ static int on_passes(void *context, unsigned port, const struct peer_message *me
     return exchanges_passes(((struct core *)context)->exchanges, port, message);
 }
 
+static void on_places(void *context, unsigned port, const struct peer_message *message,
+                      uint32_t body_length, uint32_t offset, struct places *places)
+{
+    exchanges_places(((struct core *)context)->exchanges, port, message, body_length, offset,
+                     places);
+}
+
 static void on_topology(void *context)
 {
     struct core *core = context;
@@ -94,8 +101,8 @@ static void set_rates_of_all(struct core *core, double link_mbit)
 struct core *core_new(const struct core_setup *setup, struct error *e)
 {
     struct core *core = calloc(1, sizeof *core);
-    const struct router_handler handler = {core,      on_frame,    on_next,
-                                           on_passes, on_topology, on_confirmed};
+    const struct router_handler handler = {core,      on_frame,    on_next,     on_passes,
+                                           on_places, on_topology, on_confirmed};
 
     (void)error_set(e, ERROR_MEMORY, "out of memory for the node");
     if (core == NULL || (core->shares = shares_new()) == NULL) {

@@ -119,6 +119,11 @@ struct sink_ops {
     int (*write)(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
                  struct error *e);
 
+    /* NULL, or returns where write() puts the byte at `offset` of the block from `origin`, and sets *room to how many
+     * bytes of it follow each other there, at least 1; NULL: it puts them nowhere, or has more to do with them. If write()
+     * gets bytes that are there already, it does not copy them. */
+    uint8_t *(*memory)(struct sink *s, uint32_t origin, uint64_t offset, uint32_t *room);
+
     /* Returns the offset in the whole block of the byte that write() calls `offset`. NULL: they are the
      * same. */
     uint64_t (*place)(const struct sink *s, uint32_t origin, uint64_t offset);

@@ -100,6 +100,9 @@ struct engine_ops {
     struct outgoing *(*next)(struct engine *engine, unsigned port);
     /* NULL, or as engine_passes(). */
     int (*passes)(struct engine *engine, unsigned port, const struct peer_message *message);
+    /* NULL, or as engine_places(); places->count is 0. */
+    void (*places)(struct engine *engine, unsigned port, const struct peer_message *message,
+                   uint32_t body_length, uint32_t offset, struct places *places);
     void (*wake)(struct engine *engine);
     /* NULL, or takes the messages of a session that are not data. */
     int (*message)(struct engine *engine, unsigned port, const struct peer_message *message,
@@ -180,6 +183,19 @@ static inline int engine_passes(struct engine *engine, unsigned port,
                                 const struct peer_message *message)
 {
     return engine->ops->passes != NULL ? engine->ops->passes(engine, port, message) : -1;
+}
+
+/* Sets where the bytes of a data frame's body belong, from `offset` on, as far as they end in the sink's memory
+ * (sink_ops.memory): none, unless engine_frame() would accept the frame now. So nothing is written but bytes that this port
+ * is to deliver next. A body may come with bytes in a slab that is SLAB_IN_PLACE if they are where this function still
+ * says. */
+static inline void engine_places(struct engine *engine, unsigned port,
+                                 const struct peer_message *message, uint32_t body_length,
+                                 uint32_t offset, struct places *places)
+{
+    places->count = 0;
+    if (engine->ops->places != NULL)
+        engine->ops->places(engine, port, message, body_length, offset, places);
 }
 
 /* One-port: takes a clear, by which the end of a leg says that it is ready. The leg starts here, or the

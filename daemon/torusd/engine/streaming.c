@@ -369,6 +369,87 @@ static int streaming_passes(struct engine *engine, unsigned port,
     return (int)engine_port(engine, out);
 }
 
+#define PLACED_PIECES_MOST 64u /* of a frame; each is compared with all before it */
+
+/* Whether streaming_frame() accepts a frame now, whose pieces are all known and different. Then sets `length` to the bytes
+ * of each piece that it has. Changes nothing. */
+static bool is_acceptable(const struct streaming *s, const struct streaming_round *r, unsigned port,
+                          const struct peer_streamed_data *data, uint32_t body_length,
+                          uint32_t *length)
+{
+    size_t digests = 0;
+
+    if (data->n_pieces == 0 || data->n_pieces > PLACED_PIECES_MOST || data->n_sizes > 0)
+        return false;
+    for (size_t i = 0; i < data->n_pieces; i++) {
+        for (size_t before = 0; before < i; before++)
+            if (data->pieces[before] == data->pieces[i])
+                return false;
+        if (data->pieces[i] >= s->passages->arrivals[port])
+            return false;
+        const uint32_t index = s->passages->arrival[port][data->pieces[i]];
+        const struct streaming_flow *flow = &r->flow[index];
+        const uint32_t missing = flow->length - flow->arrived;
+        length[i] = missing < body_length ? missing : body_length;
+        if (!flow->begun || length[i] == 0 || (length[i] < missing && i + 1 < data->n_pieces))
+            return false;
+        digests += length[i] == missing && streaming_has_digest(r, index);
+        body_length -= length[i];
+    }
+    return body_length == 0 && digests == data->n_digests;
+}
+
+/* Adds where the bytes of a piece belong that have not arrived, from `offset` of them on. Returns false if some of them
+ * belong nowhere. */
+static bool add_places(const struct streaming *s, const struct streaming_round *r, uint32_t index,
+                       uint32_t offset, uint32_t length, struct places *places)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct sink *sink = s->base.set.sink;
+    uint64_t at = r->flow[index].arrived + offset;
+
+    if (p->out != PASSAGE_HERE)
+        return false;
+    for (uint32_t room = 0; offset < length; offset += room, at += room) {
+        uint8_t *to =
+            sink->ops->memory(sink, p->source, streaming_piece_begin(s, r, p) + at, &room);
+        if (to == NULL)
+            return false;
+        if (room > length - offset)
+            room = length - offset;
+        if (!places_add(places, to, room))
+            return false;
+    }
+    return true;
+}
+
+/* engine_ops.places. In an allgather, other ports may need the bytes. */
+static void streaming_places(struct engine *engine, unsigned port,
+                             const struct peer_message *message, uint32_t body_length,
+                             uint32_t offset, struct places *places)
+{
+    const struct streaming *s = streaming_of(engine);
+    const struct peer_streamed_data *data = &message->streamed_data;
+    uint32_t length[PLACED_PIECES_MOST];
+    uint64_t number;
+    struct error e;
+
+    if (s->base.set.sink->ops->memory == NULL || s->base.set.gather ||
+        message->kind != PEER_STREAMED_DATA || s->base.failure.code != ERROR_NONE ||
+        round_window_number(&s->window, data->round, &number, &e) != 0)
+        return;
+    const struct streaming_round *r = round_window_find(&s->window, number);
+    if (r == NULL || !is_acceptable(s, r, port, data, body_length, length))
+        return;
+    for (size_t i = 0; i < data->n_pieces; i++) {
+        const uint32_t skip = offset < length[i] ? offset : length[i];
+        if (skip < length[i] &&
+            !add_places(s, r, s->passages->arrival[port][data->pieces[i]], skip, length[i], places))
+            return;
+        offset -= skip;
+    }
+}
+
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
 
 /* Removes a piece from its queue, in which it is the first one of its urgency. */
@@ -645,6 +726,7 @@ static const struct engine_ops streaming_ops = {
     .clear = streaming_clear,
     .next = streaming_next,
     .passes = streaming_passes,
+    .places = streaming_places,
     .wake = streaming_wake,
     .describe = streaming_describe,
     .arrived = streaming_arrived,

@@ -299,12 +299,32 @@ int exchanges_frame(struct exchanges *exchanges, unsigned port, const struct pee
     return take_data(x, port, message, body, body_length, e);
 }
 
-int exchanges_passes(struct exchanges *exchanges, unsigned port, const struct peer_message *message)
+/* Returns the attempt that takes a frame with data from a port, or NULL. */
+static struct attempt *find_taker(struct exchanges *exchanges, unsigned port,
+                                  const struct peer_message *message)
 {
     struct engine_data data;
     struct attempt *x = engine_data(message, &data) ? attempt_find(exchanges, data.exchange) : NULL;
 
     if (x == NULL || (x->fault.lost & 1u << port) != 0 || !expects_data(x, message))
-        return -1;
-    return engine_passes(x->local.engine, port, message);
+        return NULL;
+    return x;
+}
+
+int exchanges_passes(struct exchanges *exchanges, unsigned port, const struct peer_message *message)
+{
+    const struct attempt *x = find_taker(exchanges, port, message);
+
+    return x != NULL ? engine_passes(x->local.engine, port, message) : -1;
+}
+
+void exchanges_places(struct exchanges *exchanges, unsigned port,
+                      const struct peer_message *message, uint32_t body_length, uint32_t offset,
+                      struct places *places)
+{
+    const struct attempt *x = find_taker(exchanges, port, message);
+
+    places->count = 0;
+    if (x != NULL && !state_of(x)->over)
+        engine_places(x->local.engine, port, message, body_length, offset, places);
 }

@@ -63,6 +63,11 @@ void exchanges_free(struct exchanges *exchanges);
  * 0, or -1 with *e if the neighbour is to blame. */
 int exchanges_frame(struct exchanges *exchanges, unsigned port, const struct peer_message *message,
                     const struct extents *body, uint32_t body_length, struct error *e);
+/* As router_handler.places. */
+void exchanges_places(struct exchanges *exchanges, unsigned port,
+                      const struct peer_message *message, uint32_t body_length, uint32_t offset,
+                      struct places *places);
+
 /* As router_handler.passes. */
 int exchanges_passes(struct exchanges *exchanges, unsigned port,
                      const struct peer_message *message);

@@ -234,12 +234,33 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
         offset += n;
         left -= n;
     }
-    if (left > 0)
-        memcpy(b->got_digest + (size_t)origin * DIGEST_SIZE + (offset - run.size), data, left);
+    uint8_t *digest = b->got_digest + (size_t)origin * DIGEST_SIZE + (offset - run.size);
+    if (left > 0 && digest != data)
+        memcpy(digest, data, left);
     return b->got[origin] == wire ? check_digest(b, origin, &run, e) : 0;
 }
 
-static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_never_pending};
+/* sink_ops.memory */
+static uint8_t *sink_memory(struct sink *s, uint32_t node, uint64_t offset, uint32_t *room)
+{
+    const struct blocks *b = of_sink(s);
+    const uint32_t origin = member_of(b, node);
+
+    if (is_vector(b) || b->kept || b->discards || b->to == NULL)
+        return NULL;
+    const struct block_range run = got_from(b, origin);
+    const uint64_t at = b->skip + offset, wire = blocks_wire(b, run.size);
+    if (at >= wire)
+        return NULL;
+    const uint64_t left = at < run.size ? run.size - at : wire - at;
+    *room = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+    if (at < run.size)
+        return b->to + run.offset + at;
+    return b->got_digest + (size_t)origin * DIGEST_SIZE + (at - run.size);
+}
+
+static const struct sink_ops sink_ops = {
+    .write = sink_write, .memory = sink_memory, .pending = sink_never_pending};
 
 int blocks_end(struct blocks *b, struct error *e)
 {

@@ -570,19 +570,56 @@ static int session_frame(struct engine *engine, unsigned port, const struct peer
     return 0;
 }
 
-static int session_passes(struct engine *engine, unsigned port, const struct peer_message *message)
+/* Finds the call that takes a frame with data from a port of the node, and its engine that does. Sets *own to the port of
+ * the part. Returns NULL if there is none now. */
+static struct call *find_taker(struct session *s, unsigned port, const struct peer_group_call *mark,
+                               unsigned *own, struct engine **engine)
 {
-    struct session *s = session_of(engine);
-    const struct peer_group_call *mark = mark_of(message);
     const struct part *p = mark != NULL ? part_find(s, mark->part) : NULL;
-    const int own = p != NULL && p->agreed ? part_port(p, port, mark->channel) : -1;
+    const int here = p != NULL && p->agreed ? part_port(p, port, mark->channel) : -1;
     struct call *c;
     struct error e;
 
-    if (own < 0 || mark->number == STAGE_AGREEMENT || calls_find(p, mark, &c, &e) != 0 ||
+    if (here < 0 || mark->number == STAGE_AGREEMENT || calls_find(p, mark, &c, &e) != 0 ||
         c == NULL || c->attempt.engine[mark->number % STAGES_A_CALL] == NULL)
+        return NULL;
+    *own = (unsigned)here;
+    *engine = c->attempt.engine[mark->number % STAGES_A_CALL];
+    return c;
+}
+
+static int session_passes(struct engine *engine, unsigned port, const struct peer_message *message)
+{
+    struct engine *taker;
+    unsigned own;
+
+    if (find_taker(session_of(engine), port, mark_of(message), &own, &taker) == NULL)
         return -1;
-    return engine_passes(c->attempt.engine[mark->number % STAGES_A_CALL], (unsigned)own, message);
+    return engine_passes(taker, own, message);
+}
+
+/* Whether call_differs() would take over what a mark says about the data. */
+static bool takes_over(const struct call *c, const struct peer_group_call *mark)
+{
+    const struct data_kind theirs = {mark->data_type, mark->data_shape};
+
+    return c->compares_data && !data_kind_is_known(&c->data) && data_kind_is_known(&theirs);
+}
+
+/* engine_ops.places. Changes nothing. Where a group lacks nodes, frames may have further to go (relay.h). */
+static void session_places(struct engine *engine, unsigned port, const struct peer_message *message,
+                           uint32_t body_length, uint32_t offset, struct places *places)
+{
+    struct session *s = session_of(engine);
+    const struct peer_group_call *mark = mark_of(message);
+    struct engine *taker;
+    struct error e;
+    unsigned own;
+    struct call *c = s->relay == NULL ? find_taker(s, port, mark, &own, &taker) : NULL;
+
+    if (c != NULL && call_is_under_way(c) && !takes_over(c, mark) &&
+        !call_differs(c, mark, own, &e))
+        engine_places(taker, own, message, body_length, offset, places);
 }
 
 static int session_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
@@ -674,6 +711,7 @@ static const struct engine_ops session_ops = {
     .clear = session_clear,
     .next = session_next,
     .passes = session_passes,
+    .places = session_places,
     .wake = session_wake,
     .message = session_message,
     .describe = session_describe,

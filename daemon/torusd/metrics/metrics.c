@@ -75,6 +75,9 @@ const struct torus_view *view_torus(struct metrics_view *v)
             (double)p->totals.tx_bytes)                                                            \
     COUNTER("torus_link_received_bytes", "bytes", "Bytes that were received over the link",        \
             (double)p->totals.rx_bytes)                                                            \
+    COUNTER("torus_link_placed_bytes", "bytes",                                                    \
+            "Received bytes that came straight into the memory of programs",                       \
+            (double)p->totals.placed_bytes)                                                        \
     COUNTER("torus_link_retransmitted_packets", "",                                                \
             "Packets that TCP has sent again over the link", (double)p->totals.retransmits)        \
     GAUGE("torus_link_queue_bytes", "bytes", "Bytes of frames that wait for the link",             \

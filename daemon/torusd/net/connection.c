@@ -24,14 +24,6 @@ void tcp_release(struct tcp *tcp)
         io_threads_close(tcp->threads, free_tcp, tcp);
 }
 
-/* The rest of the body that is arriving goes to slabs. */
-static void drop_pipe(struct connection *c)
-{
-    if (c->pipe != NULL)
-        slab_unref(c->pipe->slab);
-    c->pipe = NULL;
-}
-
 static void on_handle_closed(uv_handle_t *handle)
 {
     struct connection *c = handle->data;
@@ -45,7 +37,7 @@ static void on_handle_closed(uv_handle_t *handle)
         outgoing_free(tcp_frames(tcp), c->last);
     tcp->lingering -= c->lingers;
     cipher_free(c->cipher);
-    drop_pipe(c);
+    bodies_drop_pipe(c);
     free(c->spill);
     free(c);
     reserve_fill(&tcp->reserve, tcp->reserve.wanted);
@@ -133,36 +125,6 @@ struct connection *connection_new(struct tcp *tcp, unsigned port, int fd)
 
 _Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the room of a link");
 
-#define PIPED_LEAST (64u * 1024u) /* bytes: for less, system calls cost more than copies */
-
-/* Moves what has arrived of a body that only passes into a pipe. Returns whether any bytes were moved. */
-static bool move_passing(struct connection *c)
-{
-    uint32_t left = c->link != NULL && c->cipher == NULL ? link_passing(c->link) : 0;
-    struct extent bytes;
-    bool moved = false;
-    uv_os_fd_t fd;
-
-    if (left < PIPED_LEAST && c->pipe == NULL)
-        return false;
-    if (left > 0 && c->pipe == NULL)
-        c->pipe = pipes_take(&c->tcp->pipes);
-    while (left > 0 && c->pipe != NULL && c->link != NULL &&
-           uv_fileno((uv_handle_t *)&c->socket, &fd) == 0 &&
-           pipe_fill(c->pipe, fd, left, &bytes) > 0) {
-        moved = true;
-        left -= bytes.length;
-        (void)slab_ref(bytes.slab);
-        if (left == 0)
-            drop_pipe(c);
-        link_passed(c->link, &bytes);
-        slab_unref(bytes.slab);
-    }
-    if (!moved) /* although bytes have arrived: it is full, or the body does not pass any more */
-        drop_pipe(c);
-    return moved;
-}
-
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     static char discarded[4096]; /* bytes that arrive after the daemon has closed the connection */
@@ -170,7 +132,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     size_t size = 0;
 
     (void)suggested;
-    c->moved = move_passing(c);
+    c->moved = bodies_move(c);
     if (c->moved) {
         *buffer = uv_buf_init(NULL, 0);
         return;
@@ -585,7 +547,7 @@ static void take_frame(struct batch *b, struct connection *c, struct outgoing *f
     b->buffers[b->count++] = uv_buf_init((char *)frame->head, frame->head_length);
     for (uint32_t i = 0; i < frame->body.count; i++) {
         const struct extent *bytes = &frame->body.item[i];
-        c->piped = c->piped || bytes->slab->in_pipe;
+        c->piped = c->piped || bytes->slab->where == SLAB_IN_PIPE;
         b->buffers[b->count++] = uv_buf_init((char *)(uintptr_t)bytes->data, bytes->length);
     }
 }

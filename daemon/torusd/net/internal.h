@@ -40,7 +40,7 @@ struct connection {
     struct cipher *cipher; /* NULL: not encrypted, or not yet */
     bool sealed;           /* the bytes that are being written are in the cipher */
     struct pipe *pipe;     /* of the body that is arriving; NULL: it goes to slabs */
-    bool moved;            /* what has arrived went into the pipe: nothing is read */
+    bool moved;            /* what has arrived was moved (bodies_move()): nothing is read */
     bool piped;            /* bytes of the batch are in pipes */
     char *spill;           /* bytes of a pipe for which the socket had no room; NULL: none so far */
     struct outgoing_queue batch; /* being written; encrypted bytes are in the cipher instead */
@@ -111,6 +111,14 @@ void connection_mark_dirty(struct connection *c);
 
 /* To be called when a handle of `tcp` has been closed; the last call frees `tcp`. */
 void tcp_release(struct tcp *tcp);
+
+/* Bodies that are not read into slabs. */
+
+/* Moves bytes that have arrived into a pipe or into the memory of a program, if they belong there. Returns whether it has
+ * moved any; the link may be gone then. */
+bool bodies_move(struct connection *c);
+/* The rest of the body that is arriving goes to slabs. */
+void bodies_drop_pipe(struct connection *c);
 
 /* Reads into the router's memory, through the cipher where links are encrypted. */
 

@@ -88,7 +88,7 @@ struct pipe *pipes_take(struct pipes *p)
     pipe->slab = slab_without_pool(0, on_release, pipe);
     if (pipe->slab == NULL)
         return NULL;
-    pipe->slab->in_pipe = true;
+    pipe->slab->where = SLAB_IN_PIPE;
     return pipe;
 }
 

@@ -1,6 +1,6 @@
 /* Pipes of the kernel. The body of a long frame that only passes goes from a socket into a pipe, and from there into
  * another socket (splice()), so that nobody copies it. Until it leaves, it lies in the pipe as other bodies lie in slabs:
- * in a slab without memory (slab.in_pipe), whose addresses tell the order of the bytes. They must leave in that order.
+ * in a slab without memory (SLAB_IN_PIPE), whose addresses tell the order of the bytes. They must leave in that order.
  *
  * There are at most PIPES_A_PORT pipes for each port, each with at most one body. When no pipe is free, or a pipe takes
  * no more (its pages may be far from full), the rest of the body is read into slabs. So a link never waits for another

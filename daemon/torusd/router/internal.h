@@ -121,6 +121,7 @@ struct link {
     struct decoder decoder;    /* this and the next fields are used when the link is proved */
     struct slab *slab;         /* bytes are read into this */
     uint32_t slab_used;
+    bool places; /* bytes of the last frame went into the memory of a program */
     struct outgoing_queue
         handshake_frames; /* frames of the handshake and the probe, which leave before the link
                            * is up */
@@ -144,7 +145,7 @@ struct link {
     uint64_t interval; /* interval of the neighbour's heartbeats */
     struct link_clock clock;
     uint32_t held_by; /* bit p: the queue of port p must drain before this link reads again */
-    uint64_t tx_bytes, rx_bytes;
+    uint64_t tx_bytes, rx_bytes, placed_bytes;
     uint32_t retransmits; /* connection_stat.retransmits, when it was last asked for */
 };
 
@@ -178,6 +179,7 @@ struct router {
     struct router_io io;
     struct router_handler handler;
     struct slab_pool *pool;
+    struct slab *in_place; /* stands for all bytes in the memory of programs */
     struct outgoing_pool outgoing;
     struct topology topology;
     struct port port[TORUS_MAX_PORTS];

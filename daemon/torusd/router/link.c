@@ -276,12 +276,49 @@ static int on_probe(struct link *link, const struct peer_message *message, struc
     return result < 0 ? -1 : 0;
 }
 
-static bool is_in_pipe(const struct extents *body)
+/* Whether bytes at `offset` of a body still belong where they have been put. */
+static bool are_in_place(const struct link *link, const struct peer_message *message,
+                         uint32_t body_length, uint32_t offset, const struct extent *bytes)
 {
-    for (uint32_t i = 0; i < body->count; i++)
-        if (body->item[i].slab->in_pipe)
-            return true;
-    return false;
+    const struct router_handler *handler = &link->router->handler;
+    uint32_t done = 0;
+
+    while (done < bytes->length) {
+        const uint32_t before = done;
+        struct places places;
+        handler->places(handler->context, link->port, message, body_length, offset + done, &places);
+        for (unsigned i = 0; i < places.count && done < bytes->length; i++) {
+            if (places.run[i].data != bytes->data + done)
+                return false;
+            done += places.run[i].length;
+        }
+        if (done == before)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the bytes of a body that are not in memory of this node still go where they were moved while the body arrived: its
+ * exchange or its call may have ended. Sets link->places. */
+static bool goes_on(struct link *link, const struct peer_message *message,
+                    const struct extents *body, uint32_t body_length)
+{
+    const struct router_handler *handler = &link->router->handler;
+    uint32_t offset = 0;
+
+    link->places = false;
+    for (uint32_t i = 0; i < body->count; offset += body->item[i++].length) {
+        const struct extent *bytes = &body->item[i];
+        if (bytes->slab->where == SLAB_IN_PIPE &&
+            handler->passes(handler->context, link->port, message) < 0)
+            return false;
+        if (bytes->slab->where != SLAB_IN_PLACE)
+            continue;
+        link->places = true;
+        if (!are_in_place(link, message, body_length, offset, bytes))
+            return false;
+    }
+    return true;
 }
 
 static int on_frame(void *context, const struct peer_message *message, const struct extents *body,
@@ -299,8 +336,8 @@ static int on_frame(void *context, const struct peer_message *message, const str
     }
     if (!link->up)
         return on_probe(link, message, e);
-    if (is_in_pipe(body) && r->handler.passes(r->handler.context, link->port, message) < 0)
-        return 0; /* its exchange has ended while the body arrived */
+    if (!goes_on(link, message, body, body_length))
+        return 0;
     switch (message->kind) {
     case PEER_HELLO:
     case PEER_PROOF:
@@ -347,8 +384,9 @@ uint8_t *link_room(struct link *link, size_t *size)
             return NULL;
     }
     *size = SLAB_SIZE - link->slab_used;
-    /* Behind a long body there may be another one, which may pass: only its head is read. */
-    if (d->prefix.body > FRAME_SHORT_BODY && !link->encrypted &&
+    /* Behind a long body there may be another one, which may pass, and behind one that was put into place another one
+     * that has a place: only its head is read. */
+    if ((d->prefix.body > FRAME_SHORT_BODY || link->places) && !link->encrypted &&
         *size > decoder_left(d) + HEAD_ROOM)
         *size = decoder_left(d) + HEAD_ROOM;
     return link->slab->data + link->slab_used;
@@ -372,6 +410,44 @@ uint32_t link_passing(struct link *link)
     return out >= 0 && r->port[out].link != NULL && !r->port[out].link->encrypted ? left : 0;
 }
 
+#define PLACED_LEAST (16u * 1024u) /* bytes: for less, system calls cost more than copies */
+
+/* Returns how many of the next bytes of the connection have a place, and leaves room for one place more. */
+static uint32_t find_places(struct link *link, struct places *places)
+{
+    struct router *r = link->router;
+    struct peer_message message;
+    struct error e;
+    uint32_t left, bytes = 0;
+    const struct Peer__Head *head = decoder_awaits_body(&link->decoder, &left);
+
+    places->count = 0;
+    if (left < PLACED_LEAST || !link->up || link->encrypted || r->handler.places == NULL)
+        return 0;
+    const uint32_t body = link->decoder.prefix.body;
+    if (peer_message_read(head, &message, &e) == 0) {
+        r->handler.places(r->handler.context, link->port, &message, body, body - left, places);
+        peer_message_free(&message);
+    }
+    if (places->count == PLACES_MOST)
+        places->count--;
+    for (unsigned i = 0; i < places->count; i++)
+        bytes += places->run[i].length;
+    return bytes;
+}
+
+bool link_places(struct link *link, struct places *places)
+{
+    const uint32_t bytes = find_places(link, places);
+    size_t size;
+
+    if (bytes < PLACED_LEAST)
+        return false;
+    uint8_t *room = link_room(link, &size);
+    const uint32_t behind = decoder_left(&link->decoder) - bytes + HEAD_ROOM;
+    return room != NULL && places_add(places, room, size < behind ? (uint32_t)size : behind);
+}
+
 /* Gives received bytes to the decoder. Returns 0, or -1 with *e: the link is to be given up. */
 static int decode(struct link *link, struct slab *slab, const uint8_t *data, size_t length,
                   struct error *e)
@@ -383,8 +459,9 @@ static int decode(struct link *link, struct slab *slab, const uint8_t *data, siz
     return result;
 }
 
-/* Bytes have been received; `data` is NULL if they are in the room of a stranger. */
-static void take_received(struct link *link, struct slab *slab, const uint8_t *data, size_t length)
+/* Bytes have been received; `data` is NULL if they are in the room of a stranger. Returns whether the link is still there.
+ */
+static bool take_received(struct link *link, struct slab *slab, const uint8_t *data, size_t length)
 {
     struct error e = {0};
     int result;
@@ -404,6 +481,7 @@ static void take_received(struct link *link, struct slab *slab, const uint8_t *d
     link->decoding = false;
     if (result != 0)
         link_give_up(link, &e, e.code == ERROR_PROTOCOL || e.code == ERROR_REFUSED);
+    return result == 0;
 }
 
 void link_received(struct link *link, size_t length)
@@ -412,12 +490,27 @@ void link_received(struct link *link, size_t length)
 
     if (data != NULL)
         link->slab_used += (uint32_t)length;
-    take_received(link, link->slab, data, length);
+    (void)take_received(link, link->slab, data, length);
 }
 
 void link_passed(struct link *link, const struct extent *bytes)
 {
-    take_received(link, bytes->slab, bytes->data, bytes->length);
+    (void)take_received(link, bytes->slab, bytes->data, bytes->length);
+}
+
+void link_placed(struct link *link, const struct places *places, size_t length)
+{
+    struct router *r = link->router;
+
+    for (unsigned i = 0; i + 1 < places->count && length > 0; i++) {
+        const size_t put = length < places->run[i].length ? length : places->run[i].length;
+        link->placed_bytes += put;
+        length -= put;
+        if (!take_received(link, r->in_place, places->run[i].data, put))
+            return;
+    }
+    if (length > 0)
+        link_received(link, length);
 }
 
 bool link_carries(const struct link *link)

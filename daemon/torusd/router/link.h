@@ -8,6 +8,7 @@
 #include "proto/error.h"
 
 struct extent;
+struct places;
 struct link;
 struct outgoing;
 struct router;
@@ -46,6 +47,13 @@ uint32_t link_passing(struct link *link);
 
 /* As link_received(), for bytes of a slab whose bytes are in a pipe. */
 void link_passed(struct link *link, const struct extent *bytes);
+
+/* Whether many of the next bytes of the connection belong into the memory of programs. If so, sets *places to where; the
+ * last place is room as link_room() returns it, for the next head. The caller reads bytes there at once, by a call that does
+ * not block, and calls link_placed() with how many; or it leaves it. The places are not valid any longer then: this node may
+ * give the memory back to its program. */
+bool link_places(struct link *link, struct places *places);
+void link_placed(struct link *link, const struct places *places, size_t length);
 
 /* Whether the connection has proved itself, and its probe has passed. */
 bool link_carries(const struct link *link);

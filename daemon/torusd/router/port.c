@@ -232,6 +232,7 @@ static void add_to_totals(struct port *port, const struct link *link)
     port->before.tx_bytes += link->tx_bytes;
     port->before.rx_bytes += link->rx_bytes;
     port->before.retransmits += link->retransmits;
+    port->before.placed_bytes += link->placed_bytes;
 }
 
 void port_link_gone(struct link *link, const char *reason)
@@ -398,6 +399,7 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->totals.tx_bytes += info->tx_bytes;
         info->totals.rx_bytes += info->rx_bytes;
         info->totals.retransmits += info->stat.retransmits;
+        info->totals.placed_bytes += port->link->placed_bytes;
     } else if (port->flapping.held) {
         const uint64_t now = router_now(r), until = flapping_deadline(port);
         info->state = PORT_HELD;

@@ -68,6 +68,7 @@ void port_hour_note(struct router *r, unsigned port);
 /* What all links of a port together have carried. */
 struct port_totals {
     uint64_t tx_bytes, rx_bytes, retransmits;
+    uint64_t placed_bytes; /* of rx_bytes: those that came straight into the memory of programs */
 };
 
 enum port_state {

@@ -44,6 +44,10 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
         if (port->dirty == NULL)
             goto fail;
     }
+    r->in_place = slab_without_pool(0, NULL, NULL);
+    if (r->in_place == NULL)
+        goto fail;
+    r->in_place->where = SLAB_IN_PLACE;
     if (topology_init(&r->topology, torus, rank, r->boot) == 0) {
         router_set_minor(r, PROTOCOL_MINOR);
         return r;
@@ -51,6 +55,8 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
 fail:
     for (unsigned i = 0; i < torus_ports(torus); i++)
         free(r->port[i].dirty);
+    if (r->in_place != NULL)
+        slab_unref(r->in_place);
     free(r);
     return NULL;
 }
@@ -119,6 +125,7 @@ void router_free(struct router *r)
     }
     outgoing_pool_close(&r->outgoing);
     topology_free(&r->topology);
+    slab_unref(r->in_place);
     for (unsigned i = 0; i < SECRETS_MOST; i++)
         key_forget(&r->secrets.key[i]);
     free(r);

@@ -51,6 +51,9 @@ struct router_handler {
     /* NULL, or returns the port by which all of the body leaves that follows this message, and at which nothing
      * reads it; -1: there is none, or this is not known yet. */
     int (*passes)(void *context, unsigned port, const struct peer_message *message);
+    /* NULL, or as engine_places(). The places are valid until the next call of any function. */
+    void (*places)(void *context, unsigned port, const struct peer_message *message,
+                   uint32_t body_length, uint32_t offset, struct places *places);
     /* A link somewhere has come up or gone down. */
     void (*topology)(void *context);
     /* A node has confirmed link states (daemon/lib/cluster/route_planner.h), or states other rates. May be NULL. */
