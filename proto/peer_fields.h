@@ -281,7 +281,10 @@
     F(NUMBER, uint32, 12, user) \
     /* For each channel that is slower than the fastest links, its number (rank * ports + port) and its rate in \
      * thousandths of theirs; channels rising. Routes are found for these rates. Added by 14.6. */ \
-    F(LIST, uint32, 13, rates)
+    F(LIST, uint32, 13, rates) \
+    /* A group restarts, and data of it was damaged before: blocks are sent from their beginning, whatever of them \
+     * has arrived. Nodes before this field send the rest only. */ \
+    F(NUMBER, bool, 14, from_begin)
 
 #define PEER_SCHEDULE_QUERY_FIELDS(F) \
     F(TEXT, string, 1, digest) \

@@ -44,16 +44,12 @@ def flip(data):
 
 
 def test_damage_is_found(shared):
-    """Bytes that are damaged on their way are not what a program gets: the call is repeated, or fails."""
+    """Bytes that are damaged on their way are not what a program gets: the call is repeated."""
     torus = shared('1x3m', CabledTorus, end=0, port='+1', extra=METRICS)
     torus.wait_whole(30)
     torus.cable.change_once(100000, flip)
-    results = run_each(torus, f'exec {torus.torusctl} perf alltoall --sizes {SIZE} --repeat 20 --pause 0 --verify',
-                       check=False)
+    perf(torus, calls=20)
     torus.cable.change = None
     assert torus.cable.changed >= 1
-    for result in results:
-        assert result.returncode == 0 or 'damaged' in result.stderr
-    assert results[0].returncode != 0 or 'right' in results[0].stdout
     torus.wait_whole(30)
     assert sum(placed(torus, node.rank) for node in torus.nodes) > 0

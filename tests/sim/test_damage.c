@@ -8,6 +8,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/lies.h"
+#include "tests/sim/programs.h"
 #include "tests/support/cmocka.h"
 
 SEEDS(150 / SIM_SHARE);
@@ -108,6 +109,37 @@ TEST(damaged_pieces_are_sent_again)
     with_seeds(seeds, damage_blocks);
     if (mended < flipped * 2 / 3 || resumed < flipped / 20)
         fail_msg("of %u: %u sent again, %u of them in part", flipped, mended, resumed);
+}
+
+/* Flips a bit in the middle of a large call of programs, which check what they receive. By then, all members may have finished
+ * rounds of it, and the damage may be in one of these. */
+static void damage_large_call(uint64_t seed)
+{
+    const struct sim_call call = {.operation = GROUP_ALLTOALL, .size = 400000};
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = &call, .calls = 1, .seed = seed, .depth = 1, .timeout = 5 * SECONDS};
+    struct sim *sim =
+        SIM_WHOLE(.dims = seed % 2 == 0 ? "2x3" : "3x3", .seed = seed,
+                  .latency = 100 * MICROSECONDS, .rate = 12500000, .memory = UINT64_C(1) << 23);
+    struct sim_programs *p = sim_programs_new(sim, &setup);
+
+    sim_pass(sim, 50 * MILLISECONDS + chance_below(sim_chance(sim), 60 * MILLISECONDS));
+    sim_damage(sim, 1);
+    if (!sim_programs_run(p, 60 * SECONDS) || sim_programs_failed(p) > 0)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, sim_program_error(p, 0)->text);
+    for (const struct job *j = sim_exchanges(sim, 0)->jobs; j != NULL; j = j->next)
+        mended += j->damages == 1;
+    sim_damage(sim, 0);
+    sim_programs_free(p);
+    sim_free(sim);
+}
+
+TEST(damaged_rounds_of_calls_are_sent_again)
+{
+    mended = 0;
+    with_seeds(8 + 32 / SIM_SHARE, damage_large_call);
+    if (mended == 0)
+        fail_msg("no damage was found in a call");
 }
 
 static bool is_taken_back(struct sim *sim, void *context)

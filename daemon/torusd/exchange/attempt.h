@@ -245,6 +245,7 @@ struct attempt {
     struct tree_node tree;
     struct avoided *avoided; /* NULL: the attempt avoids no link or node, and finds no routes */
     bool avoids_links;       /* spec_avoids_links(), of the root's spec */
+    bool from_begin;         /* Prepare.from_begin */
     uint64_t planned_at;     /* root: plan_rates.changes of the rates that it was planned with */
     struct spec spec;
     /* The schedule that the spec names, until the attempt has ended and its client was told. */

@@ -37,6 +37,8 @@ struct session_setup {
     const char *id;
     /* True: a restart, which continues the session with this id; false: start a new one. */
     bool restarts;
+    /* Beside `restarts`: data was damaged, so blocks are sent from their beginning. */
+    bool from_begin;
     const char *name;        /* of the group; copied */
     const char *members;     /* as spec.members */
     bool unchecked;          /* true: blocks travel without digests */

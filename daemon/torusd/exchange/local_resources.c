@@ -343,6 +343,7 @@ static int new_session(struct attempt *x, struct error *e)
         .damage = x->avoided != NULL ? &x->avoided->damage : NULL,
         .id = attempt_first_id(x)->text,
         .restarts = attempt_is_open_group(x),
+        .from_begin = x->from_begin,
         .name = x->spec.barrier,
         .members = x->spec.members,
         .unchecked = x->spec.unchecked,

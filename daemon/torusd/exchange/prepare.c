@@ -340,6 +340,7 @@ static void send_prepare(struct attempt *x)
     prepare->round_bytes = x->local.round_bytes;
     prepare->window = x->local.window;
     prepare->avoids_links = x->avoids_links;
+    prepare->from_begin = x->from_begin;
     prepare->resumes = x->resumes.text;
     prepare->user = x->user;
     tree_messages_to_children(x, &message);

@@ -315,6 +315,7 @@ static struct attempt *take_on(struct exchanges *exchanges, const struct peer_pr
     x->local.round_bytes = prepare->round_bytes;
     x->local.window = prepare->window;
     x->avoids_links = prepare->avoids_links;
+    x->from_begin = prepare->from_begin;
     x->resumes = ids->resumes;
     x->tree.parent = 0; /* a placeholder until the tree is known: only the root has no parent */
     x->job = j;

@@ -111,6 +111,7 @@ static struct attempt *next_attempt(struct job *j, struct error *e)
     x->spec.repeat -= j->repetitions.kept;
     x->user = j->user;
     x->avoids_links = spec_avoids_links(&j->spec);
+    x->from_begin = kind_of(x)->has_session && j->damages > 0;
     x->resumes = j->resumes;
     tree_node(router_torus(exchanges->set.router), rank, rank, &x->tree);
     if (j->schedule != NULL) {

@@ -91,7 +91,8 @@ static void renew_blocks(struct call *c)
 
     overwritten_forget(&b->overwritten, c->skip);
     overwritten_restore(&b->overwritten);
-    if (call_is_for_others(c) || (b->copied && !call_spreads_result(c) && c->skip == 0))
+    if (call_is_for_others(c) ||
+        (b->copied && !call_spreads_result(c) && b->skip == 0 && c->skip == 0))
         blocks_rewind(b);
     else
         blocks_free(b);
@@ -369,6 +370,13 @@ int part_renew(struct part *p, struct error *e)
         return -1;
     part_set_limits(p);
     return 0;
+}
+
+void part_forget_progress(struct part *p)
+{
+    for (struct call *c = p->calls; c != NULL; c = c->next)
+        if (c->blocks.layout != LAYOUT_VECTOR)
+            c->suspended.finished_by_all = 0;
 }
 
 void part_free(struct part *p)

@@ -13,6 +13,11 @@ void part_suspend(struct part *p);
 /* Finds what part_suspend() has freed, for the links that are down now. Returns 0, or -1 with *e. */
 int part_renew(struct part *p, struct error *e);
 
+/* Makes suspended calls restart from their beginning, although all members have finished rounds of them: data that has arrived may be damaged,
+ * which the digest tells only when the whole block is there. The rounds of reductions stay, because what was the input may
+ * have been overwritten. */
+void part_forget_progress(struct part *p);
+
 /* When a link has gone down and the group continues without it, its members agree which calls are made again,
  * from the first call that is not over at one of them. Each member says which calls are over there, in a
  * vector; all members receive the largest value of each element. This works like a wave. It runs in the whole
@@ -22,7 +27,7 @@ int part_renew(struct part *p, struct error *e);
  * A call that all members have made and whose data all members have is over at all members; it ends at once
  * where this was not known. All members make the other calls again, under the same numbers. If some members
  * have the result of a reduction, they send that result to the others, because other trees would give other
- * bits. Rounds of a large call that all members have finished are not moved again. */
+ * bits. Rounds of a large call that all members have finished are not moved again, unless data was damaged. */
 
 /* Starts an agreement after links have gone down: in the whole, then in each part that was opened at some
  * member. Fails the session if there is no memory. */

@@ -185,6 +185,8 @@ static struct session *resume_session(struct session *s, const struct session_se
     for (struct part *p = s->part; p != NULL; p = p->next)
         if ((p->mask != 0 && part_check_opening(s, p->mask, e) != 0) || part_renew(p, e) != 0)
             return NULL;
+    for (struct part *p = s->part; setup->from_begin && p != NULL; p = p->next)
+        part_forget_progress(p);
     s->base.failure.code = ERROR_NONE;
     s->base.lost = 0;
     s->base.rounds = s->base.rounds_finished = 0;
