@@ -281,6 +281,9 @@ def why_it_failed(output):
     return said[0] if said else ' | '.join(output.strip().splitlines()[-6:])[-600:]
 
 
+COUNTED = 'with statistics and'  # a way of running a program, besides 'with' and 'without'
+
+
 class ForeignRun:
     def __init__(self, dims, mbit, options, result, say):
         self.dims, self.mbit, self.options, self.result = dims, mbit, options, result
@@ -313,6 +316,8 @@ class ForeignRun:
             for way in sorted(sides, reverse=turn % 2 == 0):
                 if not sides[way].failed:
                     self._attempt(program, way, sides[way], turn)
+        if not sides['with'].failed:
+            self._attempt(program, COUNTED, sides['with'], 0)
         alike = sides['without'].results == sides['with'].results
         if not alike and not any(side.failed for side in sides.values()):
             self.failure(f'{program.name}: {sides["without"].results} without, {sides["with"].results} with the '
@@ -321,13 +326,14 @@ class ForeignRun:
                 **{way: side.as_object() for way, side in sides.items()}}
 
     def _attempt(self, program, way, side, turn):
-        folder = self.net.folder / f'{program.key}-{way}-{turn}'
+        """Runs a program once. With statistics, which take time in each call, the run is not timed."""
+        folder = self.net.folder / f'{program.key}-{way}-{turn}'.replace(' ', '-')
         folder.mkdir()
         (folder / 'output').touch()
         try:
             command = program.prepare(folder, self.net.geometry.nodes)
             before = self._bytes()
-            seconds, output = self._mpiexec(program.library, command, folder, way == 'with')
+            seconds, output = self._mpiexec(program.library, command, folder, way)
             after = self._bytes()
             verdict = program.check(folder, output)
         except (OSError, subprocess.SubprocessError, systems.Failed, programs.Unavailable) as e:
@@ -340,25 +346,30 @@ class ForeignRun:
             shutil.copy(folder / 'output', kept)
             self.failure(f'{program.name} {way} the preload: {side.failed} (its whole output: {kept})')
             return
-        side.whole.append(seconds)
-        side.seconds.append(seconds if verdict.seconds is None else verdict.seconds)
         side.results.add(verdict.result)
-        side.link_bytes.append(after[0] - before[0])
-        side.torus_bytes.append(after[1] - before[1])
         said = re.findall(r'^torus: all \d+ ranks together: (served: .*)$', output, re.M)
-        side.said = said[-1] if said else side.said
-        self.say(f'{program.name} {way} the preload: {seconds:.2f} s for mpiexec, '
-                 f'{side.link_bytes[-1] / 1e6:.1f} MB on the links, {side.torus_bytes[-1] / 1e6:.1f} MB by torusd')
+        if said:
+            side.said = said[-1]
+        if way != COUNTED:
+            self._note(program, way, side, seconds, verdict, before, after)
         shutil.rmtree(folder, ignore_errors=True)
 
-    def _mpiexec(self, library, command, folder, preloaded):
+    def _note(self, program, way, side, seconds, verdict, before, after):
+        side.whole.append(seconds)
+        side.seconds.append(seconds if verdict.seconds is None else verdict.seconds)
+        side.link_bytes.append(after[0] - before[0])
+        side.torus_bytes.append(after[1] - before[1])
+        self.say(f'{program.name} {way} the preload: {seconds:.2f} s for mpiexec, '
+                 f'{side.link_bytes[-1] / 1e6:.1f} MB on the links, {side.torus_bytes[-1] / 1e6:.1f} MB by torusd')
+
+    def _mpiexec(self, library, command, folder, way):
         torus, ranks = self.net.torus, self.net.geometry.nodes
         environment = {**torus.environment(), 'TMPDIR': str(self.net.folder), 'OMP_NUM_THREADS': '1'}
         own = []
-        if preloaded:
+        if way != 'without':
             preloads.preload_of(library, self.options.bin)
             # MPICH's processes cannot see their launcher in this /proc, so this names the job that they belong to.
-            settings = {'TORUS_MPI': 'stats', 'TORUS_MPI_JOB': str(uuid.uuid4())}
+            settings = {'TORUS_MPI_JOB': str(uuid.uuid4()), **({'TORUS_MPI': 'stats'} if way == COUNTED else {})}
             done = subprocess.run([*torus.enter(), torus.torusctl, 'mpi-env', library.key], env=environment,
                                   capture_output=True, text=True, check=False)
             if done.returncode:
