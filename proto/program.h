@@ -98,8 +98,9 @@ struct program_message {
     uint32_t magic, version;
     uint32_t kind;
     uint32_t code; /* ERROR, MEMORY_REFUSED: enum error_code */
-    /* Of a memory; OPENED: the rank; WAITING: nodes, 0: others than this node knows. OPEN: milliseconds to wait for memory
-     * of daemons, 0: as long as the timeout; an older daemon ignores it. */
+    /* The number of a memory. In OPENED: the rank. In WAITING: a number of nodes; 0: nodes that this node does not know.
+     * In OPEN: for how many milliseconds opening waits for memory of daemons; 0: until its timeout. Older daemons wait until
+     * the timeout. */
     uint32_t number;
     uint32_t flags;
     uint64_t size; /* MEMORY: bytes; OPEN, SHRINK: the timeout in nanoseconds, 0: none */

@@ -124,6 +124,10 @@ static void damage_large_call(uint64_t seed)
     struct sim_programs *p = sim_programs_new(sim, &setup);
 
     sim_pass(sim, 50 * MILLISECONDS + chance_below(sim_chance(sim), 60 * MILLISECONDS));
+    if (seed % 3 == 0) { /* without this link, only what not all members have is sent again */
+        sim_set_wire(sim, 0, 0, SIM_WIRE_CUT);
+        sim_pass(sim, 20 * MILLISECONDS + chance_below(sim_chance(sim), 60 * MILLISECONDS));
+    }
     sim_damage(sim, 1);
     if (!sim_programs_run(p, 60 * SECONDS) || sim_programs_failed(p) > 0)
         fail_msg("seed %llu: %s", (unsigned long long)seed, sim_program_error(p, 0)->text);

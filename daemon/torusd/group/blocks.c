@@ -369,6 +369,16 @@ static int find_sent(struct blocks *b, bool copy)
     return 0;
 }
 
+/* Nothing is to be moved of the first `skip` bytes of each block. */
+static void begin_at(struct blocks *b, uint64_t skip)
+{
+    b->skip = skip;
+    for (uint32_t i = 0; i < b->members->count; i++) {
+        const uint64_t size = skip > 0 ? blocks_wire(b, got_from(b, i).size) : 0;
+        b->got[i] = size < skip ? size : skip;
+    }
+}
+
 int blocks_init(struct blocks *b, const struct checked_call *what, const struct members *members,
                 const struct blocks_options *options, struct error *e)
 {
@@ -381,7 +391,6 @@ int blocks_init(struct blocks *b, const struct checked_call *what, const struct 
         .sink = {.ops = &sink_ops},
         .what = what,
         .layout = layout,
-        .skip = options->skip,
         .members = members,
         .single = options->single,
         .discards = !collective_combines(what->collective) &&
@@ -403,10 +412,7 @@ int blocks_init(struct blocks *b, const struct checked_call *what, const struct 
         blocks_free(b);
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
     }
-    for (uint32_t i = 0; b->skip > 0 && i < b->members->count; i++) {
-        uint64_t size = blocks_wire(b, got_from(b, i).size);
-        b->got[i] = size < b->skip ? size : b->skip;
-    }
+    begin_at(b, options->skip);
     return 0;
 }
 
@@ -481,15 +487,13 @@ int blocks_contribute_nothing(struct blocks *b, struct error *e)
     return replace_sent(b, NULL, e);
 }
 
-void blocks_rewind(struct blocks *b)
+void blocks_rewind(struct blocks *b, uint64_t skip)
 {
     for (uint32_t i = 0; b->passing_out != NULL && i < b->senders; i++)
         digest_drop(&b->passing_out[i]);
-    for (uint32_t i = 0; i < b->members->count; i++) {
-        b->got[i] = 0;
-        if (b->passing_in != NULL)
-            digest_drop(&b->passing_in[i]);
-    }
+    for (uint32_t i = 0; b->passing_in != NULL && i < b->members->count; i++)
+        digest_drop(&b->passing_in[i]);
+    begin_at(b, skip);
     b->bytes_in = b->bytes_out = 0;
     b->ready = true;
 }

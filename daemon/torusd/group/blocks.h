@@ -76,8 +76,9 @@ int blocks_end(struct blocks *b, struct error *e);
 /* Prepares the blocks of a complete call for being made again: the data to send is in a copy, and received data
  * is discarded. If all members get the vector, its result is kept. Returns 0, or -1 with *e. */
 int blocks_keep(struct blocks *b, struct error *e);
-/* Prepares the blocks for sending the same data once more. */
-void blocks_rewind(struct blocks *b);
+/* Prepares the blocks for sending the same data once more, but for the first `skip` bytes of each block, which all members
+ * have. */
+void blocks_rewind(struct blocks *b, uint64_t skip);
 /* Makes this member contribute only zeros. Returns 0, or -1 with *e. */
 int blocks_contribute_nothing(struct blocks *b, struct error *e);
 

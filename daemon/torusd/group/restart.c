@@ -91,9 +91,8 @@ static void renew_blocks(struct call *c)
 
     overwritten_forget(&b->overwritten, c->skip);
     overwritten_restore(&b->overwritten);
-    if (call_is_for_others(c) ||
-        (b->copied && !call_spreads_result(c) && b->skip == 0 && c->skip == 0))
-        blocks_rewind(b);
+    if (call_is_for_others(c) || (b->copied && !call_spreads_result(c) && c->skip == 0))
+        blocks_rewind(b, c->skip);
     else
         blocks_free(b);
 }

@@ -13,9 +13,9 @@ void part_suspend(struct part *p);
 /* Finds what part_suspend() has freed, for the links that are down now. Returns 0, or -1 with *e. */
 int part_renew(struct part *p, struct error *e);
 
-/* Makes suspended calls restart from their beginning, although all members have finished rounds of them: data that has arrived may be damaged,
- * which the digest tells only when the whole block is there. The rounds of reductions stay, because what was the input may
- * have been overwritten. */
+/* Makes suspended calls restart from their beginning, although all members have finished rounds of them. Data that has
+ * arrived may be damaged, and the digest shows that only when the whole block is there. Reductions keep their rounds,
+ * because their results may have overwritten the input. */
 void part_forget_progress(struct part *p);
 
 /* When a link has gone down and the group continues without it, its members agree which calls are made again,
