@@ -67,10 +67,6 @@ uint32_t Ranks::local_of(uint32_t rank) const
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-/* torch's timeout is for calls, 30 minutes by default. Memory that a program lacks comes back only when a group is closed,
- * such as that of a program that is about to end. */
-constexpr uint32_t memory_timeout_ms = 10000;
-
 torus_group *open_group(const Place &place)
 {
     torus_group_options options;

@@ -95,6 +95,10 @@ std::unique_ptr<Calls> open_calls(const Place &place);
 /* A timeout for libtorus. */
 uint32_t milliseconds(std::chrono::milliseconds timeout);
 
+/* How long a group waits for memory of the daemons. torch's timeout is for calls, 30 minutes by default. Memory that a program
+ * lacks comes back only when a group is closed, such as that of a program that is about to end. */
+constexpr uint32_t memory_timeout_ms = 10000;
+
 /* Opens the group of libtorus on the nodes of these ranks. Throws. */
 torus_group *open_group(const Place &place);
 

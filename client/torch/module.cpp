@@ -56,6 +56,7 @@ PYBIND11_MODULE(_backend, m)
 {
     py::call_guard<py::gil_scoped_release> released;
 
+    m.attr("memory_seconds") = memory_timeout_ms / 1000.0;
     m.def("place", &place, released);
     m.def("open", &open, released);
     m.def("of_nodes", &of_nodes, released);

@@ -54,6 +54,20 @@ static inline void use(MPI_Comm comm)
     MPI_Barrier(comm);
 }
 
+/* Two short calls, in which only the last rank uses the type: two int. */
+static inline void use_shortly(MPI_Comm comm, MPI_Datatype pair, int a, int b, int root)
+{
+    int both[2] = {a, b}, sum = 0;
+
+    if (rank == size - 1)
+        MPI_Bcast(both, 1, pair, root, comm);
+    else
+        MPI_Bcast(both, 2, MPI_INT, root, comm);
+    both[0] += rank;
+    MPI_Allreduce(both, &sum, 1, MPI_INT, MPI_SUM, comm);
+    CHECK(sum == size * a + size * (size - 1) / 2 && both[1] == b);
+}
+
 struct scenario {
     const char *name;
     void (*run)(void);

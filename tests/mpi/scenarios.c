@@ -179,16 +179,8 @@ static void alike(void)
     for (int turn = 0; turn < 2; turn++) {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-        for (int i = 0; i < 700; i++) {
-            int both[2] = {i, turn}, sum = 0;
-            if (rank == size - 1)
-                MPI_Bcast(both, 1, pair, i % size, comm);
-            else
-                MPI_Bcast(both, 2, MPI_INT, i % size, comm);
-            both[0] += rank;
-            MPI_Allreduce(both, &sum, 1, MPI_INT, MPI_SUM, comm);
-            CHECK(sum == size * i + size * (size - 1) / 2 && both[1] == turn);
-        }
+        for (int i = 0; i < 700; i++)
+            use_shortly(comm, pair, i, turn, i % size);
         MPI_Comm_free(&comm);
     }
     MPI_Type_free(&pair);

@@ -210,16 +210,8 @@ static void *stay(void *context)
     for (int i = 0; i < 40; i++) {
         b->state = b->state * 1103515245u + 12345u;
         MPI_Comm comm = b->comms[(b->state >> 24) % 3];
-        for (int k = 0; k < 1 + (int)(b->state >> 16 & 15); k++) {
-            int both[2] = {i, k}, sum = 0;
-            if (rank == size - 1)
-                MPI_Bcast(both, 1, pair, k % size, comm);
-            else
-                MPI_Bcast(both, 2, MPI_INT, k % size, comm);
-            both[0] += rank;
-            MPI_Allreduce(both, &sum, 1, MPI_INT, MPI_SUM, comm);
-            CHECK(sum == size * i + size * (size - 1) / 2 && both[1] == k);
-        }
+        for (int k = 0; k < 1 + (int)(b->state >> 16 & 15); k++)
+            use_shortly(comm, pair, i, k, k % size);
     }
     MPI_Type_free(&pair);
     return NULL;

@@ -20,11 +20,12 @@ import torch.distributed as dist
 
 import libtorus
 
+from ._backend import memory_seconds
+
 # Tags of messages: requests to member 0, and its answers. What does not fit into HEAD bytes follows with the tag + 2.
 REQUEST, ANSWER, REST = 0, 1, 2
 HEAD = 512
 MOST_CALLS = 40  # a group makes 64 at a time
-MEMORY_SECONDS = 10  # how long to wait for memory of the daemons, as in calls.cpp
 NAMES = {'set', 'add', 'compare_set', 'delete_key', 'read', 'wait', 'num_keys'}  # of requests
 
 
@@ -419,12 +420,12 @@ def close():
 
 def open_link(group_name, on_failure, local_size, seconds):
     """Returns what the first rank of a node needs: the link, its rank, and the number of ranks."""
-    group = libtorus.Group(group_name, timeout=seconds, on_failure=on_failure, memory_timeout=MEMORY_SECONDS)
+    group = libtorus.Group(group_name, timeout=seconds, on_failure=on_failure, memory_timeout=memory_seconds)
     # A group with a list of members takes less memory of the daemons.
     with group:
         counts = group.allgather(numpy.uint64(local_size))
         listed = libtorus.Group(f'{group_name}-store', members=group.nodes, timeout=seconds,
-                                memory_timeout=MEMORY_SECONDS)
+                                memory_timeout=memory_seconds)
     listed.set_timeout(None)
     return Link(listed), int(counts[:listed.rank].sum()), int(counts.sum())
 
