@@ -73,6 +73,15 @@ static inline bool communicator_leads(const struct communicator *c)
     return c->local == 0;
 }
 
+/* The places of a communicator's ranks (placement.c). */
+
+/* Fills in *c for the communicator c->handle, which must be valid. c->reason is REASON_SERVED if the torus can serve
+ * the communicator. Returns 0, or -1 if memory is short. Errors of MPI call error handlers. */
+int placement_find(struct communicator *c);
+void placement_free(struct placement *p); /* NULL does nothing */
+/* Returns whether every rank of `inner` is also a rank of `outer`; false if memory is short. */
+bool placement_is_within(const struct communicator *inner, const struct communicator *outer);
+
 /* Finds the record of a communicator, and begins and ends its calls. */
 
 /* Returns the record of a communicator, which MPI frees with the communicator. NULL: the communicator is invalid, or
@@ -232,3 +241,9 @@ void sharing_begin(struct communicator *world);
 
 /* Begin and end a call: communicator_enter() and communicator_leave() for a communicator that can be served. */
 enum reason sharing_enter(struct communicator *c);
+void sharing_leave(struct communicator *c);
+/* Holds the calls of `c` that would go by what is remembered, or lets them pass. The job must be locked. While calls
+ * stay held, nothing is written, because a request may be copying the record. */
+void sharing_hold_or_pass(struct communicator *c);
+/* Frees the lane of a communicator whose record is about to be freed. The job must be locked. */
+void sharing_forget(struct communicator *c);

@@ -1,0 +1,196 @@
+/* Finds the places of a communicator's ranks on the torus, without messages: all processes have exchanged their nodes
+ * in MPI_Init. */
+#include <stdlib.h>
+
+#include "client/mpi/communicators/communicator.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/library/real.h"
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+void placement_free(struct placement *p)
+{
+    if (p == NULL)
+        return;
+    free(p->world);
+    free(p->rank_at);
+    free(p->place_of);
+    free(p);
+}
+
+static struct placement *new_tables(uint32_t size)
+{
+    struct placement *p = calloc(1, sizeof *p);
+
+    if (p == NULL)
+        return NULL;
+    p->world = calloc(size, sizeof *p->world);
+    p->rank_at = calloc(size, sizeof *p->rank_at);
+    p->place_of = calloc(size, sizeof *p->place_of);
+    if (p->world != NULL && p->rank_at != NULL && p->place_of != NULL)
+        return p;
+    placement_free(p);
+    return NULL;
+}
+
+/* ---- Finding --------------------------------------------------------------------------------- */
+
+/* Finds the ranks of a communicator in MPI_COMM_WORLD. Returns 0 with world[], 1 if a rank is not in MPI_COMM_WORLD
+ * or MPI fails, or -1 if memory is short. */
+static int world_ranks(MPI_Comm comm, uint32_t size, int *world)
+{
+    int *mine = calloc(size, sizeof *mine), result = 1;
+    MPI_Group group, world_group;
+
+    if (mine == NULL)
+        return -1;
+    for (uint32_t i = 0; i < size; i++)
+        mine[i] = (int)i;
+    if (real.Comm_group(comm, &group) == MPI_SUCCESS) {
+        if (real.Comm_group(mpi.world, &world_group) == MPI_SUCCESS) {
+            if (real.Group_translate_ranks(group, (int)size, mine, world_group, world) ==
+                MPI_SUCCESS)
+                result = 0;
+            (void)real.Group_free(&world_group);
+        }
+        (void)real.Group_free(&group);
+    }
+    for (uint32_t i = 0; i < size && result == 0; i++)
+        if (world[i] < 0 || (uint32_t)world[i] >= job.processes)
+            result = 1;
+    free(mine);
+    return result;
+}
+
+static uint32_t coordinate(uint32_t node, unsigned d)
+{
+    for (unsigned k = job.dims; --k > d;)
+        node /= job.size[k];
+    return node % job.size[d];
+}
+
+/* Returns the dimensions (bit d: dimension d) in which the nodes of these ranks differ. */
+static uint32_t dimensions_of(const int *world, uint32_t size)
+{
+    uint32_t mask = 0, first = job.process[world[0]].node;
+
+    for (uint32_t i = 1; i < size; i++)
+        for (unsigned d = 0; d < job.dims; d++)
+            if (coordinate(job.process[world[i]].node, d) != coordinate(first, d))
+                mask |= 1u << d;
+    return mask;
+}
+
+/* Returns the member number of a node in the part with these dimensions, as libtorus counts. */
+static uint32_t member_of(uint32_t node, uint32_t mask)
+{
+    uint32_t member = 0;
+
+    for (unsigned d = 0; d < job.dims; d++)
+        if ((mask >> d & 1) != 0)
+            member = member * job.size[d] + coordinate(node, d);
+    return member;
+}
+
+/* Gives every rank its place: on each node the leader first, then the other ranks in order. Returns REASON_RANKS
+ * unless all nodes have the same number of ranks, including their leaders. `count` has a 0 for each node on entry. */
+static enum reason place(struct communicator *c, uint32_t *count)
+{
+    struct placement *p = c->placement;
+    enum reason reason = REASON_SERVED;
+
+    for (int leaders = 1; leaders >= 0; leaders--)
+        for (uint32_t r = 0; r < c->size; r++) {
+            const struct job_process *process = &job.process[p->world[r]];
+            uint32_t node = member_of(process->node, c->dimensions);
+            if ((int)process->leads != leaders)
+                continue;
+            if (count[node] == c->locals || (leaders == 0 && count[node] == 0)) {
+                reason = REASON_RANKS;
+                continue;
+            }
+            p->place_of[r] = node * c->locals + count[node]++;
+            p->rank_at[p->place_of[r]] = r;
+        }
+    return reason;
+}
+
+static int find_places(struct communicator *c)
+{
+    struct placement *p = c->placement;
+    uint32_t *count = calloc(c->nodes, sizeof *count);
+
+    if (count == NULL)
+        return -1;
+    c->reason = place(c, count);
+    free(count);
+    c->in_order = true;
+    for (uint32_t r = 0; r < c->size; r++)
+        c->in_order &= p->place_of[r] == r;
+    c->node = p->place_of[c->rank] / c->locals;
+    c->local = p->place_of[c->rank] % c->locals;
+    c->rank_at = p->rank_at;
+    c->place_of = p->place_of;
+    return 0;
+}
+
+static int find_nodes(struct communicator *c)
+{
+    uint64_t nodes = 1;
+
+    c->dimensions = dimensions_of(c->placement->world, c->size);
+    for (unsigned d = 0; d < job.dims; d++)
+        if ((c->dimensions >> d & 1) != 0)
+            nodes *= job.size[d];
+    if (c->dimensions == 0) {
+        c->reason = REASON_ONE_NODE;
+        return 0;
+    }
+    if (c->size % nodes != 0 || !job_has_part(c->dimensions)) {
+        c->reason = REASON_COMMUNICATOR;
+        return 0;
+    }
+    c->nodes = (uint32_t)nodes;
+    c->locals = (uint32_t)(c->size / nodes);
+    return find_places(c);
+}
+
+int placement_find(struct communicator *c)
+{
+    int inter = 0, size = 0, rank = 0, result;
+
+    c->reason = REASON_COMMUNICATOR;
+    if (real.Comm_size(c->handle, &size) != MPI_SUCCESS ||
+        real.Comm_rank(c->handle, &rank) != MPI_SUCCESS)
+        return 0;
+    c->size = (uint32_t)size;
+    c->rank = (uint32_t)rank;
+    if (real.Comm_test_inter(c->handle, &inter) != MPI_SUCCESS || inter != 0) {
+        c->reason = REASON_INTERCOMMUNICATOR;
+        return 0;
+    }
+    c->placement = new_tables(c->size);
+    if (c->placement == NULL)
+        return -1;
+    result = world_ranks(c->handle, c->size, c->placement->world);
+    if (result != 0)
+        return result < 0 ? -1 : 0;
+    return find_nodes(c);
+}
+
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+bool placement_is_within(const struct communicator *inner, const struct communicator *outer)
+{
+    bool *is_outer, within = true;
+
+    is_outer = calloc(job.processes, sizeof *is_outer);
+    if (is_outer == NULL)
+        return false;
+    for (uint32_t r = 0; r < outer->size; r++)
+        is_outer[outer->placement->world[r]] = true;
+    for (uint32_t r = 0; r < inner->size && within; r++)
+        within = is_outer[inner->placement->world[r]];
+    free(is_outer);
+    return within;
+}

@@ -1,0 +1,335 @@
+/* Which communicator uses the torus: see communicator.h. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/mpi/communicators/communicator.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/statistics.h"
+#include "client/mpi/library/real.h"
+
+#define FIRST_QUESTION 2u   /* the second call: some communicators are made for one call */
+#define MOST_DISTANCE 1024u /* the most calls between two questions */
+#define RETRY_WITHIN 8u     /* calls until the next question if two communicators ask at a time */
+#define OPEN_AGAIN_NS 60000000000u /* interval between attempts to open a lane */
+
+/* The ownership of a lane in a part of the torus. */
+struct seat {
+    struct communicator *owner; /* NULL: no communicator of this process */
+    uint32_t owners;            /* number of owners so far */
+};
+
+/* The state of a part, protected by job_lock(). */
+static struct part {
+    struct seat seat[LANES_MOST];
+    bool asked;   /* a communicator is in step 2 or 3 of communicator.h */
+    bool blocked; /* calls of owners wait, in step 2 */
+} parts[1u << JOB_DIMS];
+
+static pthread_cond_t unblocked = PTHREAD_COND_INITIALIZER; /* a part is not blocked any more */
+
+static uint64_t open_again_at;
+
+/* ---- Votes ----------------------------------------------------------------------------------- */
+
+static int call_number(const struct communicator *c)
+{
+    return (int)(communicator_calls(c) % (uint32_t)VOTE_ANY);
+}
+
+static struct lane_votes lane_votes_of(const struct communicator *c, const struct seat *seat,
+                                       bool is_open)
+{
+    const struct communicator *owner = seat->owner;
+    struct lane_votes v = {.free = owner == NULL && is_open, .owner = (int)seat->owners};
+
+    v.minus_owner = -v.owner;
+    if (owner != NULL) {
+        v.yields =
+            !owner->share.under_way && owner->share.requests == 0 && placement_is_within(owner, c);
+        v.calls = call_number(owner);
+        v.minus_calls = -v.calls;
+    } else if (seat->owners == 0 && !job.leads) {
+        v = (struct lane_votes){true, true, VOTE_ANY, VOTE_ANY, VOTE_ANY, VOTE_ANY};
+    }
+    return v;
+}
+
+/* Lanes from this one on have owners. */
+static unsigned first_owned_lane(void)
+{
+    return job.threaded ? 0 : 1;
+}
+
+/* Returns the votes of this rank. The job must be locked. */
+static struct votes votes_of_rank(const struct communicator *c)
+{
+    static _Thread_local unsigned seed;
+    const struct part *part = &parts[c->dimensions];
+    struct torus_error ignored;
+    struct votes v = {.proceeds = true, .opens = true, .lanes = VOTE_ANY};
+
+    if (seed == 0)
+        seed = (unsigned)statistics_now() ^ job.rank << 16;
+    v.salt = rand_r(&seed);
+    if (job_has_failed(&ignored))
+        return (struct votes){.proceeds = true};
+    if (job.leads) {
+        v.lanes = (int)lanes_count();
+        v.opens = job_is_all(c->dimensions) && v.lanes < (int)LANES_MOST &&
+                  statistics_now() >= open_again_at;
+    }
+    for (unsigned l = first_owned_lane(); l < LANES_MOST; l++)
+        v.lane[l] =
+            lane_votes_of(c, &part->seat[l], !job.leads || lanes_part(l, c->dimensions) != NULL);
+    return v;
+}
+
+/* Combines the votes of all ranks in *v. Returns 0, or -1 if MPI has failed and called the error handler. The call is
+ * then left to MPI, which fails in the same way. */
+static int combine_votes(struct communicator *c, struct votes *v)
+{
+    struct votes mine = *v;
+
+    return real.Allreduce(&mine, v, (int)VOTE_INTS, mpi.integer, mpi.min, c->handle) == MPI_SUCCESS
+               ? 0
+               : -1;
+}
+
+/* ---- Taking a lane --------------------------------------------------------------------------- */
+
+void sharing_hold_or_pass(struct communicator *c)
+{
+    const struct share *s = &c->share;
+    const bool was_held = (atomic_load(&c->calls) & CALLS_HELD) != 0;
+    const bool held = job.threaded ? !s->owns || s->requests > 0 || parts[c->dimensions].blocked
+                                   : s->wanted && !s->owns;
+
+    if (held && !was_held)
+        (void)atomic_fetch_or(&c->calls, CALLS_HELD);
+    else if (!held && was_held)
+        (void)atomic_fetch_and(&c->calls, ~CALLS_HELD);
+}
+
+/* Makes the calls of owners wait, or ends that. The job must be locked. */
+static void block(struct part *part, bool blocked)
+{
+    part->blocked = blocked;
+    for (unsigned l = 0; l < LANES_MOST; l++)
+        if (part->seat[l].owner != NULL)
+            sharing_hold_or_pass(part->seat[l].owner);
+    if (!blocked)
+        (void)pthread_cond_broadcast(&unblocked);
+}
+
+/* Makes `c` the owner of the lane, as its owner number `which`. The job must be locked. */
+static void set_owner(struct communicator *c, unsigned lane, uint32_t which)
+{
+    struct seat *seat = &parts[c->dimensions].seat[lane];
+
+    if (seat->owner != NULL) {
+        seat->owner->share.owns = false;
+        sharing_hold_or_pass(seat->owner);
+    }
+    seat->owner = c;
+    seat->owners = which;
+    c->share.owns = true;
+    c->share.lane = lane;
+    sharing_hold_or_pass(c);
+    c->group = communicator_leads(c) ? lanes_part(lane, c->dimensions) : NULL;
+}
+
+/* As set_owner(), for a communicator whose call under way will use the lane. */
+static void set_owner_in_call(struct communicator *c, unsigned lane, uint32_t which)
+{
+    set_owner(c, lane, which);
+    c->share.under_way = true;
+}
+
+static void print_opened(bool opened, const char *why_not)
+{
+    if (opened)
+        (void)fprintf(stderr, "torus: a second group is open, because several communicators make "
+                              "calls at the same time\n");
+    else
+        (void)fprintf(stderr, "torus: a second group could not be opened: %s\n", why_not);
+}
+
+/* Opens a lane for `c`. All leaders of the torus do so at the same time. */
+static void open_lane(struct communicator *c, unsigned lane)
+{
+    const bool leads = communicator_leads(c);
+    struct torus_error error;
+    int mine = leads ? lanes_open_another(&error) == 0 : true, all = false;
+    bool opened =
+        real.Allreduce(&mine, &all, 1, mpi.integer, mpi.min, c->handle) == MPI_SUCCESS && all;
+
+    job_lock();
+    if (leads && opened)
+        lanes_keep_another();
+    else if (leads)
+        lanes_close_another();
+    if (opened)
+        set_owner_in_call(c, lane, 1);
+    else
+        open_again_at = statistics_now() + OPEN_AGAIN_NS;
+    job_unlock();
+    if (job.verbose && leads && (c->rank == 0 || !mine))
+        print_opened(opened, mine ? "not all nodes could" : error.text);
+}
+
+/* Carries out steps 2 and 3 of communicator.h. Returns the votes. */
+static struct votes decide(struct communicator *c)
+{
+    struct part *part = &parts[c->dimensions];
+    struct claim claim = {CLAIM_NOTHING, 0};
+    struct votes v;
+    bool proceeds;
+
+    job_lock();
+    proceeds = !part->asked;
+    if (proceeds) {
+        part->asked = true;
+        block(part, true); /* before the calls of the owners are read */
+    }
+    v = votes_of_rank(c);
+    v.proceeds = proceeds;
+    job_unlock();
+    if (combine_votes(c, &v) == 0)
+        claim = claims_decide(&v, &c->share.seen, communicator_calls(c));
+    job_lock();
+    if (claim.kind == CLAIM_LANE)
+        set_owner_in_call(c, claim.lane, 1 + (uint32_t)-v.lane[claim.lane].minus_owner);
+    if (proceeds)
+        block(part, false);
+    job_unlock();
+    if (claim.kind == CLAIM_NEW)
+        open_lane(c, claim.lane);
+    job_lock();
+    if (proceeds)
+        part->asked = false;
+    job_unlock();
+    return v;
+}
+
+static uint32_t calls_until_next(const struct share *s, const struct votes *v)
+{
+    return v->proceeds ? s->ask_distance : 1 + (uint32_t)v->salt % RETRY_WITHIN;
+}
+
+static void ask(struct communicator *c)
+{
+    struct share *s = &c->share;
+    struct votes v;
+
+    job_lock();
+    v = votes_of_rank(c);
+    job_unlock();
+    if (combine_votes(c, &v) != 0)
+        return;
+    if (claims_decide(&v, &s->seen, communicator_calls(c)).kind != CLAIM_NOTHING)
+        v = decide(c);
+    claims_remember(&s->seen, &v, communicator_calls(c));
+    s->ask_at = communicator_calls(c) + calls_until_next(s, &v);
+    if (v.proceeds && s->ask_distance < MOST_DISTANCE)
+        s->ask_distance *= 2;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static void count_call(struct communicator *c)
+{
+    (void)atomic_fetch_add_explicit(&c->calls, 1, memory_order_relaxed);
+}
+
+/* Begins a call. Returns whether the communicator owns a lane, which it then keeps until the call has ended. */
+static bool begin_call(struct communicator *c)
+{
+    struct share *s = &c->share;
+
+    job_lock();
+    while (s->owns && parts[c->dimensions].blocked)
+        job_wait(&unblocked);
+    count_call(c);
+    s->under_way = s->owns;
+    job_unlock();
+    return s->under_way;
+}
+
+static void ask_if_due(struct communicator *c)
+{
+    struct share *s = &c->share;
+
+    if (s->ask_distance == 0)
+        s->ask_at = s->ask_distance = FIRST_QUESTION;
+    if (communicator_calls(c) < s->ask_at)
+        return;
+    lanes_enter();
+    ask(c);
+    lanes_leave();
+}
+
+enum reason sharing_enter(struct communicator *c)
+{
+    struct share *s = &c->share;
+
+    if (!job.threaded) {
+        count_call(c);
+        if (s->wanted && !s->owns)
+            ask_if_due(c);
+        c->group = communicator_leads(c) ? lanes_part(0, c->dimensions) : NULL;
+        return REASON_SERVED;
+    }
+    if (begin_call(c)) {
+        fibers_start(&c->line);
+        return REASON_SERVED;
+    }
+    ask_if_due(c);
+    if (s->under_way) /* only this thread has set it */
+        return REASON_SERVED;
+    return communicator_calls(c) < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
+}
+
+bool communicator_begin_request(struct communicator *c, struct torus_group **group)
+{
+    struct share *s = &c->share;
+    bool owns;
+
+    job_lock();
+    while (s->owns && parts[c->dimensions].blocked)
+        job_wait(&unblocked);
+    count_call(c);
+    owns = s->owns;
+    s->requests += owns;
+    sharing_hold_or_pass(c);
+    *group = owns && communicator_leads(c) ? lanes_part(s->lane, c->dimensions) : NULL;
+    job_unlock();
+    return owns;
+}
+
+void communicator_wants_lane(struct communicator *c)
+{
+    job_lock();
+    c->share.wanted = true;
+    sharing_hold_or_pass(c);
+    job_unlock();
+}
+
+void sharing_leave(struct communicator *c)
+{
+    job_lock();
+    c->share.under_way = false;
+    job_unlock();
+}
+
+void sharing_forget(struct communicator *c)
+{
+    if (c->share.owns)
+        parts[c->dimensions].seat[c->share.lane].owner = NULL;
+}
+
+void sharing_begin(struct communicator *world)
+{
+    if (world->reason == REASON_SERVED)
+        set_owner(world, 0, 1);
+}
