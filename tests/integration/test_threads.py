@@ -29,7 +29,7 @@ def test_each_thread_has_groups_of_its_own(shared, dims):
     assert [result.stdout for result in results] == ['4 threads: right\n'] * len(results)
 
 
-@pytest.mark.parametrize('scenario', ['crossing', 'bursts', 'everywhere', 'changing', 'uneven', 'one-thread-elsewhere'])
+@pytest.mark.parametrize('scenario', ['crossing', 'bursts', 'everywhere', 'changing', 'uneven', 'one-thread-elsewhere', 'any-nodes'])
 def test_communicators_of_several_threads(torus, library, scenario):
     """The preload, which is a part of the program here: the sanitizer does not work in a library that is preloaded. Nor
     does it work if UCX replaces madvise(), which ends threads."""

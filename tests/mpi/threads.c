@@ -237,6 +237,31 @@ static void one_thread_elsewhere(void)
         MPI_Comm_free(&comms[i]);
 }
 
+/* Communicators of all ranks but one or two, with ranks in common, so that each needs a group of its own; two of them of
+ * the same ranks. In each thread one of them, and duplicates of it that come and go. */
+static void any_nodes(void)
+{
+    const int without[][2] = {
+        {size - 1, -1}, {0, -1}, {size / 2, size / 2 - 1}, {size / 2, size / 2 - 1}};
+    struct work works[4];
+    pthread_t threads[4];
+
+    for (int i = 0; i < 4; i++) {
+        const bool in = rank != without[i][0] && rank != without[i][1];
+        works[i].turns = 8;
+        MPI_Comm_split(MPI_COMM_WORLD, in ? 0 : MPI_UNDEFINED, -rank, &works[i].comm);
+    }
+    for (int i = 0; i < 4; i++)
+        if (works[i].comm != MPI_COMM_NULL)
+            pthread_create(&threads[i], NULL, come_and_go, &works[i]);
+    for (int i = 0; i < 4; i++)
+        if (works[i].comm != MPI_COMM_NULL)
+            pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; i++)
+        if (works[i].comm != MPI_COMM_NULL)
+            MPI_Comm_free(&works[i].comm);
+}
+
 static void stays(void)
 {
     in_bursts(stay);
@@ -252,6 +277,7 @@ static const struct scenario scenarios[] = {
     {"changing", changing},
     {"staying", stays},
     {"one-thread-elsewhere", one_thread_elsewhere},
+    {"any-nodes", any_nodes},
 };
 
 int main(int argc, char **argv)

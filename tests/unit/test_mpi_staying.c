@@ -86,6 +86,22 @@ void lanes_close_another(void)
 {
 }
 
+bool lanes_have_room_for_own(void)
+{
+    return false;
+}
+
+int lanes_open_own(uint32_t first, uint32_t number, const uint32_t *nodes, uint32_t count,
+                   struct torus_group **group, struct torus_error *error)
+{
+    fail_msg("an own group");
+    return -1;
+}
+
+void lanes_close_own(struct torus_group *group)
+{
+}
+
 void fibers_start(struct fiber_line *line)
 {
 }

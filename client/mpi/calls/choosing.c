@@ -14,10 +14,14 @@
 
 static _Thread_local uint64_t question; /* nanoseconds of the last one */
 
-/* The time of a call depends on which ranks are neighbors, so no other communicator's time says anything. */
+/* The time of a call depends on which ranks are neighbors, or where the nodes are, so no other communicator's time says
+ * anything. */
 static bool is_alone(const struct served_call *t)
 {
-    return t->row >= OPERATION_Neighbor_allgather && t->row <= OPERATION_Neighbor_alltoallw;
+    const bool among_neighbors =
+        t->row >= OPERATION_Neighbor_allgather && t->row <= OPERATION_Neighbor_alltoallw;
+
+    return among_neighbors || t->c->dimensions == NO_PART;
 }
 
 static struct choice_known *known_of(const struct served_call *t, unsigned size_class)

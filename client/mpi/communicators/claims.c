@@ -1,7 +1,5 @@
 #include "client/mpi/communicators/claims.h"
 
-#define OPEN_AFTER 16u /* calls before opening a lane, which costs memory of every daemon */
-
 static struct lane_seen lane_seen_now(const struct lane_votes *l)
 {
     struct lane_seen seen = {.owner = l->owner, .calls = l->calls};

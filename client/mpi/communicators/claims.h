@@ -8,6 +8,8 @@
 
 #include "client/mpi/job/job.h"
 
+#define OPEN_AFTER 16u /* calls before a group is opened, which costs memory of every daemon */
+
 /* The vote of one rank or, number by number, the minimum of the votes of all ranks (MPI_MIN over VOTE_INTS ints). A
  * rank that does not know a number, because its process is not a leader and has never used a lane, votes VOTE_ANY. */
 #define VOTE_ANY INT_MAX

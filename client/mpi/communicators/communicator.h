@@ -11,10 +11,11 @@
 #include "client/mpi/library/abi.h"
 #include "client/mpi/library/operations.h"
 
-/* The lane of a communicator. */
+/* The lane of a communicator, or its own group. */
 struct share {
-    bool owns; /* the communicator owns lane `lane` */
+    bool owns; /* the communicator owns lane `lane`, or has its own group */
     unsigned lane;
+    uint32_t number;   /* of its own group */
     bool under_way;    /* a call that uses the lane is under way */
     uint32_t requests; /* nonblocking calls in the lane that the program has not completed */
     bool wanted;       /* a nonblocking call would have used a lane */
@@ -30,6 +31,8 @@ struct placement {
     uint32_t *place_of;
 };
 
+#define NO_PART 0u /* as dimensions */
+
 /* A communicator. Its first collective operation makes the record. Nodes are numbered like the
  * members of their group. The ranks on a node are numbered from its leader on: rank `local` on node `n` has place n *
  * locals + local. Blocks are sent in the order of places. */
@@ -37,8 +40,9 @@ struct communicator {
     MPI_Comm handle;
     /* REASON_SERVED, or why no call on this communicator is ever served; then only the next two fields are set. */
     enum reason reason;
-    uint32_t size, rank;               /* of the communicator */
-    uint32_t dimensions;               /* dimensions of the part of the torus that its nodes form */
+    uint32_t size, rank; /* of the communicator */
+    /* Dimensions of the part of the torus that its nodes form. NO_PART: it needs a group of its own. */
+    uint32_t dimensions;
     uint32_t nodes, locals;            /* number of nodes, and of ranks on each node */
     uint32_t node, local;              /* the node and local rank of this process */
     bool in_order;                     /* every rank equals its place */
@@ -235,6 +239,12 @@ void communicator_end_request(struct communicator *c);
  * and the other lanes have owners, for nonblocking calls only. The questions come in blocking calls, because a
  * nonblocking call must not wait for other ranks: in those that follow a nonblocking call that could have used a lane. */
 
+/* The nodes of other communicators form no row, column or plane, or the lowest rank of a node is none of theirs. Such a
+ * communicator has *its own group*, of its nodes only, for its blocking and nonblocking calls. There is one order of calls
+ * in it, so it needs no owner. Its ranks open it together in one of their blocking calls: not in the first ones, because it
+ * costs memory of every daemon. They first vote, by an MPI_Allreduce, whether each of them can open another group, and a
+ * second one tells whether all of them have. A communicator that gets no group asks again, less and less often. */
+
 /* Makes MPI_COMM_WORLD, whose record is `world`, the owner of lane 0. Called once under MPI_THREAD_MULTIPLE, in
  * MPI_Init after the group has been opened. */
 void sharing_begin(struct communicator *world);
@@ -245,5 +255,5 @@ void sharing_leave(struct communicator *c);
 /* Holds the calls of `c` that would go by what is remembered, or lets them pass. The job must be locked. While calls
  * stay held, nothing is written, because a request may be copying the record. */
 void sharing_hold_or_pass(struct communicator *c);
-/* Frees the lane of a communicator whose record is about to be freed. The job must be locked. */
+/* Frees the lane, or closes the group, of a communicator whose record is about to be freed. The job must be locked. */
 void sharing_forget(struct communicator *c);

@@ -81,78 +81,96 @@ static uint32_t dimensions_of(const int *world, uint32_t size)
     return mask;
 }
 
-/* Returns the member number of a node in the part with these dimensions, as libtorus counts. */
-static uint32_t member_of(uint32_t node, uint32_t mask)
+/* The ranks of a communicator on a node of the torus. */
+struct ranks {
+    uint32_t count;
+    uint32_t first;  /* the lowest of them in MPI_COMM_WORLD, which leads the node */
+    uint32_t member; /* number of the node among those of the communicator */
+    uint32_t seen;   /* number of ranks that have a place, without the first one */
+};
+
+/* Counts the ranks on each node. Returns the number of nodes that have some. */
+static uint32_t count_ranks(const struct communicator *c, struct ranks *at)
 {
-    uint32_t member = 0;
+    uint32_t nodes = 0;
+
+    for (uint32_t r = 0; r < c->size; r++) {
+        const uint32_t world = (uint32_t)c->placement->world[r];
+        struct ranks *its = &at[job.process[world].node];
+        if (its->count++ == 0 || world < its->first)
+            its->first = world;
+    }
+    for (uint32_t n = 0; n < job.nodes; n++)
+        if (at[n].count > 0)
+            at[n].member = nodes++;
+    return nodes;
+}
+
+/* Returns whether all nodes that have ranks have equally many. */
+static bool are_even(const struct ranks *at, uint32_t ranks)
+{
+    for (uint32_t n = 0; n < job.nodes; n++)
+        if (at[n].count > 0 && at[n].count != ranks)
+            return false;
+    return true;
+}
+
+/* Returns whether the nodes are those of an open part, and their leaders those that have opened it. The members of a
+ * part are numbered in the order of their nodes, too. */
+static bool are_part(const struct communicator *c, const struct ranks *at)
+{
+    uint64_t nodes = 1;
 
     for (unsigned d = 0; d < job.dims; d++)
-        if ((mask >> d & 1) != 0)
-            member = member * job.size[d] + coordinate(node, d);
-    return member;
+        if ((c->dimensions >> d & 1) != 0)
+            nodes *= job.size[d];
+    for (uint32_t n = 0; n < job.nodes; n++)
+        if (at[n].count > 0 && job.process[at[n].first].leads == 0)
+            return false;
+    return nodes == c->nodes && job_has_part(c->dimensions);
 }
 
-/* Gives every rank its place: on each node the leader first, then the other ranks in order. Returns REASON_RANKS
- * unless all nodes have the same number of ranks, including their leaders. `count` has a 0 for each node on entry. */
-static enum reason place(struct communicator *c, uint32_t *count)
+/* Gives every rank its place: on each node the leader first, then the other ranks in order. */
+static void place(struct communicator *c, struct ranks *at)
 {
     struct placement *p = c->placement;
-    enum reason reason = REASON_SERVED;
 
-    for (int leaders = 1; leaders >= 0; leaders--)
-        for (uint32_t r = 0; r < c->size; r++) {
-            const struct job_process *process = &job.process[p->world[r]];
-            uint32_t node = member_of(process->node, c->dimensions);
-            if ((int)process->leads != leaders)
-                continue;
-            if (count[node] == c->locals || (leaders == 0 && count[node] == 0)) {
-                reason = REASON_RANKS;
-                continue;
-            }
-            p->place_of[r] = node * c->locals + count[node]++;
-            p->rank_at[p->place_of[r]] = r;
-        }
-    return reason;
-}
-
-static int find_places(struct communicator *c)
-{
-    struct placement *p = c->placement;
-    uint32_t *count = calloc(c->nodes, sizeof *count);
-
-    if (count == NULL)
-        return -1;
-    c->reason = place(c, count);
-    free(count);
     c->in_order = true;
-    for (uint32_t r = 0; r < c->size; r++)
+    for (uint32_t r = 0; r < c->size; r++) {
+        struct ranks *its = &at[job.process[p->world[r]].node];
+        p->place_of[r] = its->member * c->locals;
+        if (its->first != (uint32_t)p->world[r])
+            p->place_of[r] += ++its->seen;
+        p->rank_at[p->place_of[r]] = r;
         c->in_order &= p->place_of[r] == r;
+    }
     c->node = p->place_of[c->rank] / c->locals;
     c->local = p->place_of[c->rank] % c->locals;
     c->rank_at = p->rank_at;
     c->place_of = p->place_of;
-    return 0;
 }
 
 static int find_nodes(struct communicator *c)
 {
-    uint64_t nodes = 1;
+    struct ranks *at = calloc(job.nodes, sizeof *at);
 
-    c->dimensions = dimensions_of(c->placement->world, c->size);
-    for (unsigned d = 0; d < job.dims; d++)
-        if ((c->dimensions >> d & 1) != 0)
-            nodes *= job.size[d];
-    if (c->dimensions == 0) {
+    if (at == NULL)
+        return -1;
+    c->nodes = count_ranks(c, at);
+    c->locals = c->size / c->nodes;
+    if (c->nodes == 1) {
         c->reason = REASON_ONE_NODE;
-        return 0;
+    } else if (!are_even(at, c->locals)) {
+        c->reason = REASON_RANKS;
+    } else {
+        c->reason = REASON_SERVED;
+        c->dimensions = dimensions_of(c->placement->world, c->size);
+        if (!are_part(c, at))
+            c->dimensions = NO_PART;
+        place(c, at);
     }
-    if (c->size % nodes != 0 || !job_has_part(c->dimensions)) {
-        c->reason = REASON_COMMUNICATOR;
-        return 0;
-    }
-    c->nodes = (uint32_t)nodes;
-    c->locals = (uint32_t)(c->size / nodes);
-    return find_places(c);
+    free(at);
+    return 0;
 }
 
 int placement_find(struct communicator *c)

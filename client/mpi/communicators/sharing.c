@@ -11,7 +11,8 @@
 #define FIRST_QUESTION 2u   /* the second call: some communicators are made for one call */
 #define MOST_DISTANCE 1024u /* the most calls between two questions */
 #define RETRY_WITHIN 8u     /* calls until the next question if two communicators ask at a time */
-#define OPEN_AGAIN_NS 60000000000u /* interval between attempts to open a lane */
+#define OPEN_AGAIN_NS 60000000000u /* interval between attempts to open a group */
+#define NUMBERS_MOST 30000         /* own groups of a process: tags of MPI end at 32767 */
 
 /* The ownership of a lane in a part of the torus. */
 struct seat {
@@ -22,15 +23,24 @@ struct seat {
 /* The state of a part, protected by job_lock(). */
 static struct part {
     struct seat seat[LANES_MOST];
-    bool asked;   /* a communicator is in step 2 or 3 of communicator.h */
+    bool
+        asked; /* a communicator is in step 2 or 3 of communicator.h; NO_PART: asks for its own group */
     bool blocked; /* calls of owners wait, in step 2 */
 } parts[1u << JOB_DIMS];
+
+static uint32_t last_number; /* of an own group of this process */
 
 static pthread_cond_t unblocked = PTHREAD_COND_INITIALIZER; /* a part is not blocked any more */
 
 static uint64_t open_again_at;
 
 /* ---- Votes ----------------------------------------------------------------------------------- */
+
+/* Whether calls on the communicator need a lane that it owns, or its own group. */
+static bool needs_to_own(const struct communicator *c)
+{
+    return job.threaded || c->dimensions == NO_PART;
+}
 
 static int call_number(const struct communicator *c)
 {
@@ -61,17 +71,23 @@ static unsigned first_owned_lane(void)
     return job.threaded ? 0 : 1;
 }
 
+static int random_salt(void)
+{
+    static _Thread_local unsigned seed;
+
+    if (seed == 0)
+        seed = (unsigned)statistics_now() ^ job.rank << 16;
+    return rand_r(&seed);
+}
+
 /* Returns the votes of this rank. The job must be locked. */
 static struct votes votes_of_rank(const struct communicator *c)
 {
-    static _Thread_local unsigned seed;
     const struct part *part = &parts[c->dimensions];
     struct torus_error ignored;
     struct votes v = {.proceeds = true, .opens = true, .lanes = VOTE_ANY};
 
-    if (seed == 0)
-        seed = (unsigned)statistics_now() ^ job.rank << 16;
-    v.salt = rand_r(&seed);
+    v.salt = random_salt();
     if (job_has_failed(&ignored))
         return (struct votes){.proceeds = true};
     if (job.leads) {
@@ -102,8 +118,8 @@ void sharing_hold_or_pass(struct communicator *c)
 {
     const struct share *s = &c->share;
     const bool was_held = (atomic_load(&c->calls) & CALLS_HELD) != 0;
-    const bool held = job.threaded ? !s->owns || s->requests > 0 || parts[c->dimensions].blocked
-                                   : s->wanted && !s->owns;
+    const bool held = needs_to_own(c) ? !s->owns || s->requests > 0 || parts[c->dimensions].blocked
+                                      : s->wanted && !s->owns;
 
     if (held && !was_held)
         (void)atomic_fetch_or(&c->calls, CALLS_HELD);
@@ -122,6 +138,14 @@ static void block(struct part *part, bool blocked)
         (void)pthread_cond_broadcast(&unblocked);
 }
 
+/* Returns the group of a communicator that owns a lane, or has its own group; NULL at ranks that do not lead. */
+static struct torus_group *group_of(const struct communicator *c)
+{
+    if (c->dimensions == NO_PART)
+        return c->group;
+    return communicator_leads(c) ? lanes_part(c->share.lane, c->dimensions) : NULL;
+}
+
 /* Makes `c` the owner of the lane, as its owner number `which`. The job must be locked. */
 static void set_owner(struct communicator *c, unsigned lane, uint32_t which)
 {
@@ -136,7 +160,7 @@ static void set_owner(struct communicator *c, unsigned lane, uint32_t which)
     c->share.owns = true;
     c->share.lane = lane;
     sharing_hold_or_pass(c);
-    c->group = communicator_leads(c) ? lanes_part(lane, c->dimensions) : NULL;
+    c->group = group_of(c);
 }
 
 /* As set_owner(), for a communicator whose call under way will use the lane. */
@@ -144,6 +168,14 @@ static void set_owner_in_call(struct communicator *c, unsigned lane, uint32_t wh
 {
     set_owner(c, lane, which);
     c->share.under_way = true;
+}
+
+/* Returns whether all ranks could open their group. Called by all of them. */
+static bool all_opened(struct communicator *c, bool mine)
+{
+    int here = mine, all = false;
+
+    return real.Allreduce(&here, &all, 1, mpi.integer, mpi.min, c->handle) == MPI_SUCCESS && all;
 }
 
 static void print_opened(bool opened, const char *why_not)
@@ -160,9 +192,8 @@ static void open_lane(struct communicator *c, unsigned lane)
 {
     const bool leads = communicator_leads(c);
     struct torus_error error;
-    int mine = leads ? lanes_open_another(&error) == 0 : true, all = false;
-    bool opened =
-        real.Allreduce(&mine, &all, 1, mpi.integer, mpi.min, c->handle) == MPI_SUCCESS && all;
+    const bool mine = !leads || lanes_open_another(&error) == 0;
+    const bool opened = all_opened(c, mine);
 
     job_lock();
     if (leads && opened)
@@ -174,7 +205,7 @@ static void open_lane(struct communicator *c, unsigned lane)
     else
         open_again_at = statistics_now() + OPEN_AGAIN_NS;
     job_unlock();
-    if (job.verbose && leads && (c->rank == 0 || !mine))
+    if (job.verbose && (c->rank == 0 || !mine))
         print_opened(opened, mine ? "not all nodes could" : error.text);
 }
 
@@ -212,9 +243,109 @@ static struct votes decide(struct communicator *c)
     return v;
 }
 
-static uint32_t calls_until_next(const struct share *s, const struct votes *v)
+static void ask_again_later(struct communicator *c, bool proceeds, uint32_t salt)
 {
-    return v->proceeds ? s->ask_distance : 1 + (uint32_t)v->salt % RETRY_WITHIN;
+    struct share *s = &c->share;
+
+    s->ask_at = communicator_calls(c) + (proceeds ? s->ask_distance : 1 + salt % RETRY_WITHIN);
+    if (proceeds && s->ask_distance < MOST_DISTANCE)
+        s->ask_distance *= 2;
+}
+
+/* ---- Own groups ------------------------------------------------------------------------------ */
+
+/* The vote of one rank or, number by number, the minimum of the votes of all ranks. */
+struct group_vote {
+    int proceeds;     /* no other communicator asks at the same time */
+    int salt;         /* a random number */
+    int opens;        /* this process can open another group */
+    int minus_number; /* the next group has at least this number, which is negative here */
+};
+
+#define GROUP_VOTE_INTS (sizeof(struct group_vote) / sizeof(int))
+
+static void print_own_group(const struct communicator *c, bool opened, const char *why_not)
+{
+    if (opened)
+        (void)fprintf(stderr, "torus: a communicator of size %u on %u nodes has a group now\n",
+                      (unsigned)c->size, (unsigned)c->nodes);
+    else
+        (void)fprintf(stderr,
+                      "torus: a communicator of size %u on %u nodes could not open a group: %s\n",
+                      (unsigned)c->size, (unsigned)c->nodes, why_not);
+}
+
+/* Opens the group of this node. */
+static int open_own_group(const struct communicator *c, uint32_t number, struct torus_group **group,
+                          struct torus_error *error)
+{
+    uint32_t *const nodes = calloc(c->nodes, sizeof *nodes), first = UINT32_MAX;
+    int result;
+
+    *error = (struct torus_error){.code = TORUS_ERROR_MEMORY, .text = "a rank is out of memory"};
+    if (nodes == NULL)
+        return -1;
+    for (uint32_t n = 0; n < c->nodes; n++) {
+        const uint32_t leader = (uint32_t)c->placement->world[c->rank_at[n * c->locals]];
+        nodes[n] = job.process[leader].node;
+        first = leader < first ? leader : first;
+    }
+    result = lanes_open_own(first, number, nodes, c->nodes, group, error);
+    free(nodes);
+    return result;
+}
+
+/* All ranks of `c` do so at the same time, and afterwards know whether all could. */
+static void open_group(struct communicator *c, uint32_t number)
+{
+    struct torus_group *group = NULL;
+    struct torus_error error;
+    const bool mine = !communicator_leads(c) || open_own_group(c, number, &group, &error) == 0;
+    const bool opened = all_opened(c, mine);
+
+    job_lock();
+    last_number = number;
+    if (opened) {
+        c->group = group;
+        c->share.number = number;
+        c->share.owns = c->share.under_way = true;
+        sharing_hold_or_pass(c);
+    } else {
+        lanes_close_own(group);
+        open_again_at = statistics_now() + OPEN_AGAIN_NS;
+    }
+    job_unlock();
+    if (job.verbose && (c->rank == 0 || !mine))
+        print_own_group(c, opened, mine ? "not all nodes could" : error.text);
+}
+
+static void ask_for_group(struct communicator *c)
+{
+    struct part *apart = &parts[NO_PART];
+    struct group_vote mine = {.opens = true}, all = {0};
+    struct torus_error ignored;
+
+    job_lock();
+    mine.proceeds = !apart->asked;
+    mine.salt = random_salt();
+    mine.minus_number = -(int)last_number - 1;
+    if (job_has_failed(&ignored) || last_number >= NUMBERS_MOST)
+        mine.opens = false;
+    else if (communicator_leads(c))
+        mine.opens = lanes_have_room_for_own() && statistics_now() >= open_again_at;
+    if (mine.proceeds)
+        apart->asked = true;
+    job_unlock();
+    if (real.Allreduce(&mine, &all, (int)GROUP_VOTE_INTS, mpi.integer, mpi.min, c->handle) ==
+        MPI_SUCCESS) {
+        if (all.proceeds && all.opens)
+            open_group(c, (uint32_t)-all.minus_number);
+        ask_again_later(c, all.proceeds, (uint32_t)all.salt);
+    }
+    job_lock();
+    if (mine.proceeds)
+        apart->asked = false;
+    job_unlock();
 }
 
 static void ask(struct communicator *c)
@@ -222,6 +353,10 @@ static void ask(struct communicator *c)
     struct share *s = &c->share;
     struct votes v;
 
+    if (c->dimensions == NO_PART) {
+        ask_for_group(c);
+        return;
+    }
     job_lock();
     v = votes_of_rank(c);
     job_unlock();
@@ -230,9 +365,7 @@ static void ask(struct communicator *c)
     if (claims_decide(&v, &s->seen, communicator_calls(c)).kind != CLAIM_NOTHING)
         v = decide(c);
     claims_remember(&s->seen, &v, communicator_calls(c));
-    s->ask_at = communicator_calls(c) + calls_until_next(s, &v);
-    if (v.proceeds && s->ask_distance < MOST_DISTANCE)
-        s->ask_distance *= 2;
+    ask_again_later(c, v.proceeds, (uint32_t)v.salt);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -256,12 +389,18 @@ static bool begin_call(struct communicator *c)
     return s->under_way;
 }
 
+/* Returns in which call the ranks ask for the first time. */
+static uint32_t first_question(const struct communicator *c)
+{
+    return c->dimensions == NO_PART && job.ways != WAYS_TORUS ? OPEN_AFTER : FIRST_QUESTION;
+}
+
 static void ask_if_due(struct communicator *c)
 {
     struct share *s = &c->share;
 
     if (s->ask_distance == 0)
-        s->ask_at = s->ask_distance = FIRST_QUESTION;
+        s->ask_at = s->ask_distance = first_question(c);
     if (communicator_calls(c) < s->ask_at)
         return;
     lanes_enter();
@@ -273,7 +412,7 @@ enum reason sharing_enter(struct communicator *c)
 {
     struct share *s = &c->share;
 
-    if (!job.threaded) {
+    if (!needs_to_own(c)) {
         count_call(c);
         if (s->wanted && !s->owns)
             ask_if_due(c);
@@ -287,7 +426,9 @@ enum reason sharing_enter(struct communicator *c)
     ask_if_due(c);
     if (s->under_way) /* only this thread has set it */
         return REASON_SERVED;
-    return communicator_calls(c) < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
+    if (communicator_calls(c) < first_question(c))
+        return REASON_FIRST;
+    return c->dimensions == NO_PART ? REASON_GROUP : REASON_ORDER;
 }
 
 bool communicator_begin_request(struct communicator *c, struct torus_group **group)
@@ -302,7 +443,7 @@ bool communicator_begin_request(struct communicator *c, struct torus_group **gro
     owns = s->owns;
     s->requests += owns;
     sharing_hold_or_pass(c);
-    *group = owns && communicator_leads(c) ? lanes_part(s->lane, c->dimensions) : NULL;
+    *group = owns ? group_of(c) : NULL;
     job_unlock();
     return owns;
 }
@@ -324,7 +465,9 @@ void sharing_leave(struct communicator *c)
 
 void sharing_forget(struct communicator *c)
 {
-    if (c->share.owns)
+    if (c->share.owns && c->dimensions == NO_PART)
+        lanes_close_own(c->group);
+    else if (c->share.owns)
         parts[c->dimensions].seat[c->share.lane].owner = NULL;
 }
 

@@ -27,7 +27,10 @@ struct job_process {
     uint32_t leads; /* this process is the leader of its node: it has opened the group */
 };
 
+#define JOB_NAME_SIZE 32u
+
 struct job {
+    char name[JOB_NAME_SIZE]; /* of its group; those of other groups begin with it */
     unsigned dims;
     uint32_t size[JOB_DIMS];
     uint32_t nodes, per_node;
@@ -110,7 +113,9 @@ int torus_call_end(int started, struct torus_call *call, struct torus_error *err
 /* The same, but leaves the call under way if libtorus has copied its few bytes. */
 int torus_call_leave(int started, struct torus_call *call, const void *from, size_t bytes,
                      struct torus_error *error);
-/* Waits until all calls that were left have ended. */
+/* Returns whether all calls that were left have ended. The job must be locked. */
+bool torus_calls_left_have_ended(void);
+/* Waits until they have. */
 void torus_calls_await_left(void);
 /* The groups of these calls are about to be closed. */
 void torus_calls_forget_left(void);
@@ -133,7 +138,7 @@ void torus_call_for(const char *function, uint32_t ranks);
 /* Open lane 0, and then its parts. lanes_complete() may be called when lanes_open() has succeeded, which means on all
  * nodes. It returns when all leaders have called it. A part whose links are down is not opened on any node, which is
  * not an error. Return 0, or -1 with *error. */
-int lanes_open(const char *name, uint32_t timeout_ms, struct torus_error *error);
+int lanes_open(uint32_t timeout_ms, struct torus_error *error);
 int lanes_complete(struct torus_error *error);
 /* Opens another lane while MPI makes progress. Returns 0, or -1 with *error. Afterwards lanes_keep_another() makes the
  * lane usable, or lanes_close_another() closes it; also after -1. */
@@ -141,6 +146,16 @@ int lanes_open_another(struct torus_error *error);
 /* For these two functions and the next two the job must be locked. */
 void lanes_keep_another(void);
 void lanes_close_another(void);
+/* Opens the own group of a communicator at its leader on this node, while MPI makes progress: of these nodes. `first` is
+ * the lowest rank that leads one of them, and `number` differs from those of other groups in which it does. Returns 0
+ * with *group, or -1 with *error. */
+int lanes_open_own(uint32_t first, uint32_t number, const uint32_t *nodes, uint32_t count,
+                   struct torus_group **group, struct torus_error *error);
+/* The job must be locked for the next two functions, too. */
+/* Returns whether there is room for another such group in this process. */
+bool lanes_have_room_for_own(void);
+/* Closes it as soon as no call is under way that was left; NULL, or closed with the lanes: does nothing. */
+void lanes_close_own(struct torus_group *group);
 /* Returns the number of open lanes. */
 unsigned lanes_count(void);
 /* Returns the group of a lane for a part of the torus or the whole torus, or NULL if there is none. */

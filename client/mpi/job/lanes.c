@@ -7,15 +7,14 @@
 
 #include "client/mpi/job/job.h"
 
-#define ANOTHER_MS                                                                                 \
-    1000 /* timeout for another lane: all leaders open it now, but a daemon may lack memory */
+/* Timeouts for another group: all its leaders open it now, but a daemon may lack memory. */
+#define ANOTHER_MS 1000
+#define MEMORY_MS 100
 
 struct lane {
     struct torus_group *group;
     struct torus_group *part[1u << JOB_DIMS]; /* by dimensions; the group itself for all of them */
 };
-
-static char name[64]; /* of lane 0 */
 
 static struct lane lanes[LANES_MOST];
 
@@ -24,6 +23,15 @@ static unsigned count;
 static struct lane another; /* a lane that is open but not kept yet */
 
 static unsigned operations; /* operations under way */
+
+#define OWN_MOST 4u /* own groups of a process: each reserves memory of every daemon */
+
+static struct own {
+    struct torus_group *group; /* NULL: none */
+    bool closes;               /* as soon as no call is under way that was left */
+} owns[OWN_MOST];
+
+static bool own_closes; /* one of them closes */
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -65,10 +73,9 @@ static int complete_lane(struct lane *lane, struct torus_error *e)
     return 0;
 }
 
-int lanes_open(const char *its_name, uint32_t timeout_ms, struct torus_error *error)
+int lanes_open(uint32_t timeout_ms, struct torus_error *error)
 {
-    (void)snprintf(name, sizeof name, "%s", its_name);
-    if (open_lane(&lanes[0], name, timeout_ms, error) != 0)
+    if (open_lane(&lanes[0], job.name, timeout_ms, error) != 0)
         return -1;
     count = 1;
     scratch_share(lanes[0].group);
@@ -80,45 +87,75 @@ int lanes_complete(struct torus_error *error)
     return complete_lane(&lanes[0], error);
 }
 
-/* ---- Another lane ---------------------------------------------------------------------------- */
+/* ---- Opening in a thread ---------------------------------------------------------------------- */
 
 struct opening {
-    char name[sizeof name + 12];
+    char name[JOB_NAME_SIZE + 24];
+    const uint32_t *nodes; /* NULL: another lane */
+    uint32_t node_count;
+    struct torus_group *group; /* of these nodes */
     int result;
     struct torus_error error;
     _Atomic bool ended;
 };
 
-static void *open_another(void *context)
+static void open_own(struct opening *o)
+{
+    struct torus_group_options options;
+
+    torus_group_options_init(&options);
+    options.name = o->name;
+    options.timeout_ms = ANOTHER_MS;
+    options.memory_timeout_ms = MEMORY_MS;
+    options.members = o->nodes;
+    options.member_count = o->node_count;
+    o->result = torus_group_open(&options, &o->group, &o->error);
+    if (o->result == 0) {
+        torus_group_set_timeout(o->group, 0);
+        torus_group_set_late(o->group, job.late_ms);
+    }
+}
+
+static void *open_now(void *context)
 {
     struct opening *o = context;
 
-    o->result = open_lane(&another, o->name, ANOTHER_MS, &o->error);
-    if (o->result == 0)
+    if (o->nodes != NULL)
+        open_own(o);
+    else
+        o->result = open_lane(&another, o->name, ANOTHER_MS, &o->error);
+    if (o->nodes == NULL && o->result == 0)
         o->result = complete_lane(&another, &o->error);
     atomic_store(&o->ended, true);
     return NULL;
 }
 
-/* Opens the lane in a thread. libtorus waits for the other processes, which may be able to make their calls only if
- * MPI makes progress in this process. */
-int lanes_open_another(struct torus_error *error)
+/* libtorus waits for the other processes, which may be able to make their calls only if MPI makes progress in this
+ * process. */
+static int open_in_thread(struct opening *o, struct torus_error *error)
 {
-    struct opening o = {.result = -1};
     pthread_t thread;
 
     *error = (struct torus_error){.code = TORUS_ERROR_MEMORY, .text = "there are no threads left"};
-
-    (void)snprintf(o.name, sizeof o.name, "%s-%u", name, count);
-    if (pthread_create(&thread, NULL, open_another, &o) != 0)
+    if (pthread_create(&thread, NULL, open_now, o) != 0)
         return -1;
-    while (!atomic_load(&o.ended)) {
+    while (!atomic_load(&o->ended)) {
         torus_call_progress_mpi();
         (void)poll(NULL, 0, 1);
     }
     (void)pthread_join(thread, NULL);
-    *error = o.error;
-    return o.result;
+    *error = o->error;
+    return o->result;
+}
+
+/* ---- Another lane ---------------------------------------------------------------------------- */
+
+int lanes_open_another(struct torus_error *error)
+{
+    struct opening o = {.result = -1};
+
+    (void)snprintf(o.name, sizeof o.name, "%s-%u", job.name, count);
+    return open_in_thread(&o, error);
 }
 
 void lanes_keep_another(void)
@@ -131,6 +168,56 @@ void lanes_close_another(void)
 {
     torus_group_close(another.group);
     another = (struct lane){0};
+}
+
+/* ---- Own groups ------------------------------------------------------------------------------ */
+
+int lanes_open_own(uint32_t first, uint32_t number, const uint32_t *nodes, uint32_t node_count,
+                   struct torus_group **group, struct torus_error *error)
+{
+    struct opening o = {.nodes = nodes, .node_count = node_count, .result = -1};
+    unsigned at = 0;
+
+    (void)snprintf(o.name, sizeof o.name, "%s-%u-%u", job.name, (unsigned)first, (unsigned)number);
+    if (open_in_thread(&o, error) != 0)
+        return -1;
+    job_lock();
+    while (owns[at].group != NULL) /* only one communicator opens a group at a time */
+        at++;
+    owns[at] = (struct own){.group = o.group};
+    *group = o.group;
+    job_unlock();
+    return 0;
+}
+
+/* Closing a group makes calls that are under way fail on all nodes. The job must be locked. */
+static void close_owns(void)
+{
+    if (!own_closes || !torus_calls_left_have_ended())
+        return;
+    for (unsigned i = 0; i < OWN_MOST; i++)
+        if (owns[i].closes) {
+            torus_group_close(owns[i].group);
+            owns[i] = (struct own){0};
+        }
+    own_closes = false;
+}
+
+bool lanes_have_room_for_own(void)
+{
+    close_owns();
+    for (unsigned i = 0; i < OWN_MOST; i++)
+        if (owns[i].group == NULL)
+            return true;
+    return false;
+}
+
+void lanes_close_own(struct torus_group *group)
+{
+    for (unsigned i = 0; i < OWN_MOST && group != NULL; i++)
+        if (owns[i].group == group)
+            own_closes = owns[i].closes = true;
+    close_owns();
 }
 
 /* ---- Use ------------------------------------------------------------------------------------- */
@@ -152,6 +239,10 @@ void lanes_close(void)
     while (count > 0)
         torus_group_close(lanes[--count].group);
     memset(lanes, 0, sizeof lanes);
+    for (unsigned i = 0; i < OWN_MOST; i++)
+        torus_group_close(owns[i].group);
+    memset(owns, 0, sizeof owns);
+    own_closes = false;
 }
 
 void lanes_enter(void)
@@ -168,5 +259,6 @@ void lanes_leave(void)
     job_lock();
     if (--operations == 0 && job_has_failed(&ignored))
         lanes_close();
+    close_owns();
     job_unlock();
 }

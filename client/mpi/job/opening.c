@@ -29,7 +29,7 @@
  * the result to the host, which sends it to all guests. The socket is abstract, so that its name vanishes however a
  * process ends. Each end notices when the other end is closed. */
 
-typedef int locals_open_fn(const char *name, uint32_t timeout_ms);
+typedef int locals_open_fn(uint32_t timeout_ms);
 
 #define AGAIN_MS 10 /* interval between attempts to connect, until the host has called listen() */
 
@@ -138,8 +138,8 @@ static uint32_t gather(int listener, struct guest *guests, uint64_t end)
 }
 
 /* Appoints the process with the lowest rank as the leader. Returns the result of opening the group. */
-static int appoint(struct guest *guests, uint32_t arrived, const char *name, locals_open_fn *open,
-                   uint64_t end, struct torus_error *e)
+static int appoint(struct guest *guests, uint32_t arrived, locals_open_fn *open, uint64_t end,
+                   struct torus_error *e)
 {
     struct message m = {.kind = LEAD, .timeout_ms = left_ms(end)};
     const struct guest *first = NULL;
@@ -149,7 +149,7 @@ static int appoint(struct guest *guests, uint32_t arrived, const char *name, loc
             first = &guests[i];
     if (first == NULL) {
         job.leads = true;
-        return open(name, m.timeout_ms);
+        return open(m.timeout_ms);
     }
     send_message(first->fd, &m);
     if (receive_message(first->fd, &m) != 0)
@@ -158,8 +158,7 @@ static int appoint(struct guest *guests, uint32_t arrived, const char *name, loc
     return m.result;
 }
 
-static int be_host(int listener, const char *name, locals_open_fn *open, uint64_t end,
-                   struct torus_error *e)
+static int be_host(int listener, locals_open_fn *open, uint64_t end, struct torus_error *e)
 {
     struct guest *guests = calloc(job.per_node, sizeof *guests);
     struct message m = {.kind = ENDED};
@@ -173,7 +172,7 @@ static int be_host(int listener, const char *name, locals_open_fn *open, uint64_
                         (unsigned)arrived + 1, (unsigned)job.per_node, (unsigned)job.node,
                         text_plural(arrived + 1, "has", "have"));
     else
-        m.result = appoint(guests, arrived, name, open, end, e);
+        m.result = appoint(guests, arrived, open, end, e);
     if (m.result != 0)
         m.error = *e;
     for (uint32_t i = 0; i < arrived; i++) {
@@ -188,8 +187,8 @@ static int be_host(int listener, const char *name, locals_open_fn *open, uint64_
 
 /* Waits for the messages of the host without a timeout: the host has a timeout, and if it ends, its socket is
  * closed. */
-static int be_guest(int fd, const struct sockaddr_un *host, socklen_t length, const char *name,
-                    locals_open_fn *open, uint64_t end, struct torus_error *e)
+static int be_guest(int fd, const struct sockaddr_un *host, socklen_t length, locals_open_fn *open,
+                    uint64_t end, struct torus_error *e)
 {
     struct message m = {.kind = HERE, .rank = job.rank};
 
@@ -205,7 +204,7 @@ static int be_guest(int fd, const struct sockaddr_un *host, socklen_t length, co
     send_message(fd, &m);
     if (receive_message(fd, &m) == 0 && m.kind == LEAD) {
         job.leads = true;
-        m = (struct message){.kind = ENDED, .result = open(name, m.timeout_ms)};
+        m = (struct message){.kind = ENDED, .result = open(m.timeout_ms)};
         if (m.result != 0)
             m.error = *e;
         send_message(fd, &m);
@@ -219,8 +218,7 @@ static int be_guest(int fd, const struct sockaddr_un *host, socklen_t length, co
 /* Finds the other processes of this program on this node. The process with the lowest rank becomes the leader
  * (job.leads) and calls `open`, which also sets *error. All processes return the result of `open`: 0, or -1 with
  * *error. They also return -1 if fewer than job.per_node processes have started in time. */
-static int locals_open(const char *name, locals_open_fn *open, uint32_t timeout_ms,
-                       struct torus_error *error)
+static int locals_open(locals_open_fn *open, uint32_t timeout_ms, struct torus_error *error)
 {
     const uint64_t end = now_ms() + timeout_ms;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -231,14 +229,14 @@ static int locals_open(const char *name, locals_open_fn *open, uint32_t timeout_
         return fail(error, "cannot create a socket: %s", strerror(errno));
     length = (socklen_t)offsetof(struct sockaddr_un, sun_path) + 1 +
              (socklen_t)snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "torus-%s-%u",
-                                 name, (unsigned)job.node);
+                                 job.name, (unsigned)job.node);
     if (bind(fd, (struct sockaddr *)&address, length) != 0)
-        result = errno == EADDRINUSE ? be_guest(fd, &address, length, name, open, end, error)
+        result = errno == EADDRINUSE ? be_guest(fd, &address, length, open, end, error)
                                      : fail(error, "cannot bind a socket: %s", strerror(errno));
     else if (listen(fd, (int)job.per_node) != 0)
         result = fail(error, "cannot listen on a socket: %s", strerror(errno));
     else
-        result = be_host(fd, name, open, end, error);
+        result = be_host(fd, open, end, error);
     (void)close(fd);
     return result;
 }
@@ -341,7 +339,7 @@ static uint64_t hash(uint64_t value, const void *bytes, size_t size)
     return value;
 }
 
-static int name_of_group(char *name, size_t size)
+static int name_job(void)
 {
     uint64_t value = UINT64_C(0xcbf29ce484222325);
     uid_t user = getuid();
@@ -353,13 +351,13 @@ static int name_of_group(char *name, size_t size)
     value = hash(value, program, strlen(program));
     value = hash(value, &user, sizeof user);
     value = hash(value, &job.processes, sizeof job.processes);
-    (void)snprintf(name, size, "mpi-%016" PRIx64, value);
+    (void)snprintf(job.name, sizeof job.name, "mpi-%016" PRIx64, value);
     return 0;
 }
 
-static int open_group(const char *name, uint32_t timeout_ms)
+static int open_group(uint32_t timeout_ms)
 {
-    return lanes_open(name, timeout_ms, &why);
+    return lanes_open(timeout_ms, &why);
 }
 
 /* Opens the parts of the group, in a leader. */
@@ -458,18 +456,17 @@ static bool is_in_doubt(void)
 
 static int open_job(uint32_t timeout_ms, const char *table)
 {
-    char dims[DIMS_TEXT_SIZE], name[64];
+    char dims[DIMS_TEXT_SIZE];
     bool opened, ready;
     int result;
 
-    if (find_node(dims, sizeof dims, timeout_ms) != 0 || check_processes() != 0 ||
-        name_of_group(name, sizeof name) != 0)
+    if (find_node(dims, sizeof dims, timeout_ms) != 0 || check_processes() != 0 || name_job() != 0)
         return -1;
     if (job.per_node == 1) {
         job.leads = true;
-        opened = open_group(name, timeout_ms) == 0;
+        opened = open_group(timeout_ms) == 0;
     } else {
-        opened = locals_open(name, open_group, timeout_ms, &why) == 0;
+        opened = locals_open(open_group, timeout_ms, &why) == 0;
     }
     /* If the group is open here, all processes have this preload, and they use agree() to decide. A process that
      * could not open the group, although others may have, must know whether to call agree(). The others publish that

@@ -137,11 +137,12 @@ enum unserved {
  * communicator. */
 #define REASONS(X)                                                                                 \
     X(SERVED, "")                                                                                  \
-    X(COMMUNICATOR, "a communicator that is not the torus or a row, column or plane of it")        \
-    X(RANKS, "a communicator that lacks the lowest rank of a node, or has more on some nodes")     \
+    X(COMMUNICATOR, "a communicator with ranks that are not in MPI_COMM_WORLD")                    \
+    X(RANKS, "a communicator with more ranks on some of its nodes than on others")                 \
     X(INTERCOMMUNICATOR, "an intercommunicator")                                                   \
     X(ONE_NODE, "a communicator on one node")                                                      \
-    X(FIRST, "the first call of a communicator")                                                   \
+    X(FIRST, "one of the first calls of a communicator")                                           \
+    X(GROUP, "a communicator that has no group of its own")                                        \
     X(FASTER, "MPI is faster, or both are timed")                                                  \
     X(LANE, "nonblocking, on a communicator that has no group for that")                           \
     X(COMBINED, "nonblocking, with other operators or types")                                      \

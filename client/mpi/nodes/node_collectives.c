@@ -27,9 +27,11 @@ static size_t at_most(size_t limit, size_t left)
 }
 
 /* Returns the tag for messages of a communicator. A lane in a part of the torus belongs to one communicator at a
- * time, so messages of several communicators do not mix. */
+ * time, and the numbers of own groups differ at each process, so messages of several communicators do not mix. */
 static int tag_of(const struct communicator *c)
 {
+    if (c->dimensions == NO_PART)
+        return JOB_FIRST_TAG + (int)((LANES_MOST << JOB_DIMS) + c->share.number);
     return JOB_FIRST_TAG + (int)(c->share.lane << JOB_DIMS | c->dimensions);
 }
 
