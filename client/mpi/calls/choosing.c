@@ -26,7 +26,7 @@ static bool is_alone(const struct served_call *t)
 
 static struct choice_known *known_of(const struct served_call *t, unsigned size_class)
 {
-    return known_at(t->c->dimensions, t->c->locals > 1, t->row, size_class);
+    return known_at(t->c->dimensions, t->c->several, t->row, size_class);
 }
 
 /* The present number of changes of the torus. Returns 0, or -1 if the torus can no longer be used. */

@@ -115,7 +115,7 @@ static enum reason alltoall_of(struct served_call *t, const struct block_list *s
     reason = choose_way(t, same ? sent : BYTES_DIFFER);
     if (reason != REASON_SERVED)
         return reason;
-    if (c->locals == 1 && send->plain && receive->plain && (!same || c->in_order) &&
+    if (!c->several && send->plain && receive->plain && (!same || c->in_order) &&
         (send == receive || !same ||
          !areas_overlap(send->blocks->at, sent, receive->blocks->at, received)))
         return served_result(
@@ -195,7 +195,7 @@ static bool allgather_directly(struct served_call *t, const struct block_list *r
     const void *from = in_place ? TORUS_IN_PLACE : block;
     char *to;
 
-    if (c->locals > 1 || !receive->plain || (same && !c->in_order) ||
+    if (c->several || !receive->plain || (same && !c->in_order) ||
         (same && !in_place && areas_overlap(block, mine, receive->blocks->at, received)))
         return false;
     if (same) {
@@ -279,7 +279,7 @@ static bool gather_directly(struct communicator *c, const struct block_list *rec
     size_t *offset = c->numbers + c->size;
     char *to;
 
-    if (c->locals > 1 || !receive->plain || (same && !c->in_order) ||
+    if (c->several || !receive->plain || (same && !c->in_order) ||
         (same && !in_place && areas_overlap(block, mine, receive->blocks->at, received)))
         return false;
     if (same) {
@@ -394,7 +394,7 @@ static bool scatter_directly(struct communicator *c, const struct scatter *s, vo
     size_t *offset = c->numbers + c->size;
     char *from = (char *)(uintptr_t)s->send->blocks->at;
 
-    if (c->locals > 1 || !s->send->plain || (s->same && !c->in_order) ||
+    if (c->several || !s->send->plain || (s->same && !c->in_order) ||
         (s->same && !in_place && areas_overlap(block, s->mine, from, s->sent)))
         return false;
     if (s->same) {

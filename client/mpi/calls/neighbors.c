@@ -138,7 +138,7 @@ static enum reason serve(struct served_call *t, struct side *send, struct side *
     reason = choose_way(t, same ? mine * receive->edges->blocks : BYTES_DIFFER);
     if (reason != REASON_SERVED)
         return reason;
-    if (t->c->locals == 1 && send->list->plain && receive->list->plain && send->edges->single &&
+    if (!t->c->several && send->list->plain && receive->list->plain && send->edges->single &&
         receive->edges->single)
         return exchange_directly(t, send, receive);
     return exchange_packed(t, send, receive);

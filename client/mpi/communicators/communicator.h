@@ -29,13 +29,14 @@ struct placement {
     int *world; /* [rank]: its rank in MPI_COMM_WORLD */
     uint32_t *rank_at;
     uint32_t *place_of;
+    uint32_t *first;
 };
 
 #define NO_PART 0u /* as dimensions */
 
 /* A communicator. Its first collective operation makes the record. Nodes are numbered like the
- * members of their group. The ranks on a node are numbered from its leader on: rank `local` on node `n` has place n *
- * locals + local. Blocks are sent in the order of places. */
+ * members of their group. The ranks on a node are numbered from its leader on: rank `local` on node `n` has place first[n]
+ * + local. Blocks are sent in the order of places. */
 struct communicator {
     MPI_Comm handle;
     /* REASON_SERVED, or why no call on this communicator is ever served; then only the next two fields are set. */
@@ -43,12 +44,16 @@ struct communicator {
     uint32_t size, rank; /* of the communicator */
     /* Dimensions of the part of the torus that its nodes form. NO_PART: it needs a group of its own. */
     uint32_t dimensions;
-    uint32_t nodes, locals;            /* number of nodes, and of ranks on each node */
-    uint32_t node, local;              /* the node and local rank of this process */
-    bool in_order;                     /* every rank equals its place */
-    struct placement *placement;       /* owns the next two tables */
-    const uint32_t *rank_at;           /* [place] */
-    const uint32_t *place_of;          /* [rank] */
+    uint32_t nodes;              /* number of nodes */
+    uint32_t locals;             /* number of ranks on this node */
+    bool several;                /* a node has several ranks */
+    bool even;                   /* all nodes have equally many */
+    uint32_t node, local;        /* the node and local rank of this process */
+    bool in_order;               /* every rank equals its place */
+    struct placement *placement; /* owns the next three tables */
+    const uint32_t *first;       /* [node]: the place of its first rank; and the size at the end */
+    const uint32_t *rank_at;     /* [place] */
+    const uint32_t *place_of;    /* [rank] */
     struct neighborhood *neighborhood; /* NULL: not read yet, or there is no topology */
     bool wants_neighborhood;           /* a blocking call must read it, for nonblocking ones */
     struct torus_group *group;         /* NULL: this process is not a leader */
@@ -71,6 +76,14 @@ static inline uint32_t communicator_calls(const struct communicator *c)
 {
     return (uint32_t)atomic_load_explicit(&c->calls, memory_order_relaxed);
 }
+
+/* Returns the number of ranks on a node, and the node of a place. */
+static inline uint32_t communicator_locals(const struct communicator *c, uint32_t node)
+{
+    return c->first[node + 1] - c->first[node];
+}
+
+uint32_t communicator_node(const struct communicator *c, uint32_t place);
 
 static inline bool communicator_leads(const struct communicator *c)
 {

@@ -15,6 +15,7 @@ void placement_free(struct placement *p)
     free(p->world);
     free(p->rank_at);
     free(p->place_of);
+    free(p->first);
     free(p);
 }
 
@@ -27,7 +28,8 @@ static struct placement *new_tables(uint32_t size)
     p->world = calloc(size, sizeof *p->world);
     p->rank_at = calloc(size, sizeof *p->rank_at);
     p->place_of = calloc(size, sizeof *p->place_of);
-    if (p->world != NULL && p->rank_at != NULL && p->place_of != NULL)
+    p->first = calloc(size + 1, sizeof *p->first);
+    if (p->world != NULL && p->rank_at != NULL && p->place_of != NULL && p->first != NULL)
         return p;
     placement_free(p);
     return NULL;
@@ -89,10 +91,10 @@ struct ranks {
     uint32_t seen;   /* number of ranks that have a place, without the first one */
 };
 
-/* Counts the ranks on each node. Returns the number of nodes that have some. */
-static uint32_t count_ranks(const struct communicator *c, struct ranks *at)
+/* Counts the ranks on each node. */
+static void count_ranks(struct communicator *c, struct ranks *at)
 {
-    uint32_t nodes = 0;
+    uint32_t *const first = c->placement->first;
 
     for (uint32_t r = 0; r < c->size; r++) {
         const uint32_t world = (uint32_t)c->placement->world[r];
@@ -100,19 +102,15 @@ static uint32_t count_ranks(const struct communicator *c, struct ranks *at)
         if (its->count++ == 0 || world < its->first)
             its->first = world;
     }
+    c->even = true;
     for (uint32_t n = 0; n < job.nodes; n++)
-        if (at[n].count > 0)
-            at[n].member = nodes++;
-    return nodes;
-}
-
-/* Returns whether all nodes that have ranks have equally many. */
-static bool are_even(const struct ranks *at, uint32_t ranks)
-{
-    for (uint32_t n = 0; n < job.nodes; n++)
-        if (at[n].count > 0 && at[n].count != ranks)
-            return false;
-    return true;
+        if (at[n].count > 0) {
+            at[n].member = c->nodes++;
+            first[c->nodes] = first[c->nodes - 1] + at[n].count;
+            c->several |= at[n].count > 1;
+            c->even &= at[n].count == first[1];
+        }
+    c->first = first;
 }
 
 /* Returns whether the nodes are those of an open part, and their leaders those that have opened it. The members of a
@@ -130,6 +128,22 @@ static bool are_part(const struct communicator *c, const struct ranks *at)
     return nodes == c->nodes && job_has_part(c->dimensions);
 }
 
+uint32_t communicator_node(const struct communicator *c, uint32_t place)
+{
+    uint32_t low = 0, high = c->nodes - 1;
+
+    if (!c->several)
+        return place;
+    while (low < high) {
+        const uint32_t middle = (low + high + 1) / 2;
+        if (c->first[middle] <= place)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 /* Gives every rank its place: on each node the leader first, then the other ranks in order. */
 static void place(struct communicator *c, struct ranks *at)
 {
@@ -138,14 +152,15 @@ static void place(struct communicator *c, struct ranks *at)
     c->in_order = true;
     for (uint32_t r = 0; r < c->size; r++) {
         struct ranks *its = &at[job.process[p->world[r]].node];
-        p->place_of[r] = its->member * c->locals;
+        p->place_of[r] = p->first[its->member];
         if (its->first != (uint32_t)p->world[r])
             p->place_of[r] += ++its->seen;
         p->rank_at[p->place_of[r]] = r;
         c->in_order &= p->place_of[r] == r;
     }
-    c->node = p->place_of[c->rank] / c->locals;
-    c->local = p->place_of[c->rank] % c->locals;
+    c->node = communicator_node(c, p->place_of[c->rank]);
+    c->local = p->place_of[c->rank] - p->first[c->node];
+    c->locals = communicator_locals(c, c->node);
     c->rank_at = p->rank_at;
     c->place_of = p->place_of;
 }
@@ -156,12 +171,9 @@ static int find_nodes(struct communicator *c)
 
     if (at == NULL)
         return -1;
-    c->nodes = count_ranks(c, at);
-    c->locals = c->size / c->nodes;
+    count_ranks(c, at);
     if (c->nodes == 1) {
         c->reason = REASON_ONE_NODE;
-    } else if (!are_even(at, c->locals)) {
-        c->reason = REASON_RANKS;
     } else {
         c->reason = REASON_SERVED;
         c->dimensions = dimensions_of(c->placement->world, c->size);

@@ -286,7 +286,7 @@ static int open_own_group(const struct communicator *c, uint32_t number, struct 
     if (nodes == NULL)
         return -1;
     for (uint32_t n = 0; n < c->nodes; n++) {
-        const uint32_t leader = (uint32_t)c->placement->world[c->rank_at[n * c->locals]];
+        const uint32_t leader = (uint32_t)c->placement->world[c->rank_at[c->first[n]]];
         nodes[n] = job.process[leader].node;
         first = leader < first ? leader : first;
     }

@@ -138,7 +138,6 @@ enum unserved {
 #define REASONS(X)                                                                                 \
     X(SERVED, "")                                                                                  \
     X(COMMUNICATOR, "a communicator with ranks that are not in MPI_COMM_WORLD")                    \
-    X(RANKS, "a communicator with more ranks on some of its nodes than on others")                 \
     X(INTERCOMMUNICATOR, "an intercommunicator")                                                   \
     X(ONE_NODE, "a communicator on one node")                                                      \
     X(FIRST, "one of the first calls of a communicator")                                           \

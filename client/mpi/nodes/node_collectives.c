@@ -38,7 +38,7 @@ static int tag_of(const struct communicator *c)
 /* Returns the rank in job.messages of rank `local` on this node. */
 static int rank_of(const struct communicator *c, uint32_t local)
 {
-    return c->placement->world[c->rank_at[c->node * c->locals + local]];
+    return c->placement->world[c->rank_at[c->first[c->node] + local]];
 }
 
 int node_send(const struct communicator *c, uint32_t to, const void *at, size_t bytes)
@@ -260,6 +260,11 @@ size_t node_sum(const size_t *numbers, size_t count)
     return all;
 }
 
+size_t node_sum_at(const struct communicator *c, const size_t *numbers, uint32_t node)
+{
+    return node_sum(numbers + c->first[node], communicator_locals(c, node));
+}
+
 /* ---- Between nodes --------------------------------------------------------------------------- */
 
 static int alltoall(const struct communicator *c, const void *send, const size_t *send_bytes,
@@ -334,7 +339,7 @@ static void node_blocks(const struct communicator *c, const size_t *sizes, size_
     for (uint32_t n = 0; n < c->nodes; n++) {
         bytes[n] = 0;
         for (uint32_t l = 0; l < c->locals; l++)
-            bytes[n] += node_sum(sizes + (size_t)l * c->size + (size_t)n * c->locals, c->locals);
+            bytes[n] += node_sum_at(c, sizes + (size_t)l * c->size, n);
     }
 }
 
@@ -344,7 +349,7 @@ static void distribute(const struct communicator *c, const char *from, const siz
                        char *const blocks, size_t *filled)
 {
     for (uint32_t n = 0; n < c->nodes; n++) {
-        size_t bytes = node_sum(sizes + (size_t)n * c->locals, c->locals);
+        size_t bytes = node_sum_at(c, sizes, n);
         memcpy(blocks + filled[n], from, bytes);
         filled[n] += bytes;
         from += bytes;
@@ -435,7 +440,7 @@ static int lead_alltoall(struct communicator *c, const void *send, const size_t 
         else if (gather_blocks(c, send, &sizes, out_bytes, out, room) != 0)
             result = node_failed(e);
         else
-            result = alltoall(c, out, out_bytes, in, in_bytes, same, e);
+            result = alltoall(c, out, out_bytes, in, in_bytes, same && c->even, e);
         result = node_share_result(c, result, e);
         if (result == 0 && scatter_blocks(c, receive, &sizes, in, room) != 0)
             result = node_failed(e);
@@ -452,7 +457,7 @@ int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_
 {
     int result;
 
-    if (c->locals == 1)
+    if (!c->several)
         return alltoall(c, send, send_bytes, receive, receive_bytes, same, error);
     if (communicator_leads(c))
         return lead_alltoall(c, send, send_bytes, receive, receive_bytes, same, error);
@@ -470,7 +475,7 @@ int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_
 static int lead_allgather(struct communicator *c, const void *block, void *receive,
                           const size_t *bytes, bool same, struct torus_error *e)
 {
-    const size_t *mine = bytes + (size_t)c->node * c->locals;
+    const size_t *mine = bytes + c->first[c->node];
     size_t *node_bytes = node_numbers(c) + c->nodes, filled = mine[0];
     char *blocks = scratch_alloc(node_sum(mine, c->locals));
     int result;
@@ -478,14 +483,14 @@ static int lead_allgather(struct communicator *c, const void *block, void *recei
     if (blocks == NULL)
         return node_lacks_memory(c, e);
     for (uint32_t n = 0; n < c->nodes; n++)
-        node_bytes[n] = node_sum(bytes + (size_t)n * c->locals, c->locals);
+        node_bytes[n] = node_sum_at(c, bytes, n);
     memcpy(blocks, block, mine[0]);
     result = 0;
     for (uint32_t l = 1; l < c->locals && result == 0; filled += mine[l++])
         if (node_receive(c, l, blocks + filled, mine[l]) != 0)
             result = node_failed(e);
     if (result == 0)
-        result = allgather(c, blocks, receive, node_bytes, same, e);
+        result = allgather(c, blocks, receive, node_bytes, same && c->even, e);
     scratch_free(blocks);
     return result;
 }
@@ -493,10 +498,10 @@ static int lead_allgather(struct communicator *c, const void *block, void *recei
 int nodes_allgather(struct communicator *c, const void *block, void *receive, const size_t *bytes,
                     bool same, struct torus_error *error)
 {
-    size_t mine = bytes[(size_t)c->node * c->locals + c->local];
+    size_t mine = bytes[c->first[c->node] + c->local];
     int result = 0;
 
-    if (c->locals == 1)
+    if (!c->several)
         return allgather(c, block, receive, bytes, same, error);
     if (communicator_leads(c))
         result = lead_allgather(c, block, receive, bytes, same, error);
@@ -519,7 +524,8 @@ static int broadcast(const struct communicator *c, void *buffer, size_t bytes, u
 int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t root_place,
                     struct torus_error *error)
 {
-    uint32_t root = root_place / c->locals, root_local = root_place % c->locals;
+    const uint32_t root = communicator_node(c, root_place);
+    const uint32_t root_local = root_place - c->first[root];
     int result = 0;
 
     if (c->node == root && root_local != 0 && c->local == root_local &&
@@ -531,18 +537,18 @@ int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t
         else
             result = broadcast(c, buffer, bytes, root, error);
     }
-    return c->locals == 1 ? result : share_result_and_data(c, result, buffer, bytes, error);
+    return c->several ? share_result_and_data(c, result, buffer, bytes, error) : result;
 }
 
 int nodes_barrier(struct communicator *c, struct torus_error *error)
 {
     int result = 0;
 
-    if (c->locals > 1 && node_gather_all(c) != 0)
+    if (c->several && node_gather_all(c) != 0)
         return node_failed(error);
     if (communicator_leads(c))
         result = TORUS_CALL(error, torus_start_barrier(c->group, &call, error));
-    return c->locals > 1 ? node_share_result(c, result, error) : result;
+    return c->several ? node_share_result(c, result, error) : result;
 }
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
@@ -551,17 +557,20 @@ int nodes_barrier(struct communicator *c, struct torus_error *error)
 static int reduce(const struct communicator *c, const struct vector *v, const void *send,
                   void *receive, uint32_t only, struct torus_error *e)
 {
+    uint32_t root;
+
     if (only == PLACE_ALL)
         return allreduce(c, v, send, receive, e);
-    if (only / c->locals != c->node)
+    root = communicator_node(c, only);
+    if (root != c->node)
         return TORUS_SEND(e, send, v->count * v->type_size,
                           torus_start_reduce(c->group, send, NULL, v->count * v->reduction.parts,
-                                             v->reduction.type, v->reduction.operator,
-                                             only / c->locals, &call, e));
+                                             v->reduction.type, v->reduction.operator, root, &call,
+                                             e));
     return TORUS_CALL(e,
                       torus_start_reduce(c->group, send == receive ? TORUS_IN_PLACE : send, receive,
                                          v->count * v->reduction.parts, v->reduction.type,
-                                         v->reduction.operator, only / c->locals, &call, e));
+                                         v->reduction.operator, root, &call, e));
 }
 
 /* nodes_reduce() if there is one rank on each node. A rank that gets no result needs memory only if its numbers must
@@ -588,12 +597,12 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
 {
     const size_t bytes = v->count * v->type_size;
     const bool leads = communicator_leads(c);
-    const bool here = only == PLACE_ALL || only / c->locals == c->node;
-    const bool wants = only == PLACE_ALL || only == c->node * c->locals + c->local;
+    const bool here = only == PLACE_ALL || communicator_node(c, only) == c->node;
+    const bool wants = only == PLACE_ALL || only == c->first[c->node] + c->local;
     void *room = NULL, *out = receive;
     int result = 0;
 
-    if (c->locals == 1)
+    if (!c->several)
         return reduce_alone(c, v, send, receive, only, error);
     if (leads && !wants) {
         out = room = scratch_alloc(bytes);
@@ -610,7 +619,7 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
     if (result == 0 && wants && !leads)
         result = node_receive(c, 0, receive, bytes) != 0 ? node_failed(error) : 0;
     else if (result == 0 && leads && here && !wants)
-        result = node_send(c, only % c->locals, out, bytes) != 0 ? node_failed(error) : 0;
+        result = node_send(c, only - c->first[c->node], out, bytes) != 0 ? node_failed(error) : 0;
     scratch_free(room);
     return result;
 }
@@ -620,21 +629,21 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
 static int lead_reduce_scatter(struct communicator *c, const struct vector *v, const void *vector,
                                void *receive, const size_t *counts, struct torus_error *e)
 {
-    const size_t *mine = counts + (size_t)c->node * c->locals;
+    const size_t *mine = counts + c->first[c->node];
     size_t *node_counts = node_numbers(c);
     char *room = receive;
     int result;
 
     for (uint32_t n = 0; n < c->nodes; n++)
-        node_counts[n] = node_sum(counts + (size_t)n * c->locals, c->locals) * v->reduction.parts;
-    if (c->locals > 1)
+        node_counts[n] = node_sum_at(c, counts, n) * v->reduction.parts;
+    if (c->several)
         room = scratch_alloc(node_sum(mine, c->locals) * v->type_size);
-    if (room == NULL && c->locals > 1)
+    if (room == NULL && c->several)
         return node_lacks_memory(c, e);
     result = TORUS_CALL(e, torus_start_reduce_scatter(
                                c->group, vector == receive ? TORUS_IN_PLACE : vector, room,
                                node_counts, v->reduction.type, v->reduction.operator, & call, e));
-    if (c->locals == 1)
+    if (!c->several)
         return result;
     result = node_share_result(c, result, e);
     if (result == 0) {
@@ -651,8 +660,8 @@ static int lead_reduce_scatter(struct communicator *c, const struct vector *v, c
 int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const void *send,
                          void *receive, const size_t *counts, struct torus_error *error)
 {
-    const bool copies = communicator_leads(c) && (c->locals > 1 || v->reduction.logical);
-    size_t mine = counts[(size_t)c->node * c->locals + c->local] * v->type_size;
+    const bool copies = communicator_leads(c) && (c->several || v->reduction.logical);
+    size_t mine = counts[c->first[c->node] + c->local] * v->type_size;
     void *room = NULL;
     int result = 0;
 
@@ -661,7 +670,7 @@ int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const v
         if (room == NULL)
             return node_lacks_memory(c, error);
     }
-    if (c->locals > 1) {
+    if (c->several) {
         if (node_reduce(c, v, send, room) != 0)
             result = node_failed(error);
     } else if (v->reduction.logical) {

@@ -8,12 +8,15 @@
 /* The blocks between the root and all ranks. */
 struct rooted {
     uint32_t node, local; /* of the root */
-    bool same;            /* all blocks have the same size */
+    bool same;            /* all blocks of ranks have the same size, */
+    bool same_of_nodes;   /* and so do all blocks of nodes */
 };
 
 static struct rooted rooted_at(const struct communicator *c, uint32_t place, bool same)
 {
-    return (struct rooted){place / c->locals, place % c->locals, same};
+    const uint32_t node = communicator_node(c, place);
+
+    return (struct rooted){node, place - c->first[node], same, same && c->even};
 }
 
 /* Between nodes. `all` is NULL unless the root is on this node, and then has the blocks of all nodes without gaps.
@@ -23,10 +26,10 @@ static int gather(const struct communicator *c, const struct rooted *r, const vo
 {
     size_t *offset = node_numbers(c) + c->nodes;
 
-    if (r->same && c->node != r->node)
+    if (r->same_of_nodes && c->node != r->node)
         return TORUS_SEND(e, block, mine,
                           torus_start_gather(c->group, block, NULL, mine, r->node, &call, e));
-    if (r->same)
+    if (r->same_of_nodes)
         return TORUS_CALL(e, torus_start_gather(c->group, block, all, mine, r->node, &call, e));
     if (c->node == r->node)
         (void)node_offsets(bytes, c->nodes, offset);
@@ -39,7 +42,7 @@ static int scatter(const struct communicator *c, const struct rooted *r, const v
 {
     size_t *offset = node_numbers(c) + c->nodes;
 
-    if (r->same)
+    if (r->same_of_nodes)
         return TORUS_CALL(e, torus_start_scatter(c->group, all, block, mine, r->node, &call, e));
     if (c->node == r->node)
         (void)node_offsets(bytes, c->nodes, offset);
@@ -51,7 +54,7 @@ static int scatter(const struct communicator *c, const struct rooted *r, const v
 static void add_up_nodes(const struct communicator *c, const size_t *bytes, size_t *node_bytes)
 {
     for (uint32_t n = 0; n < c->nodes; n++)
-        node_bytes[n] = node_sum(bytes + (size_t)n * c->locals, c->locals);
+        node_bytes[n] = node_sum_at(c, bytes, n);
 }
 
 /* If sizes differ, tells the leader the size of this rank's block, and, at the root, those of the nodes' blocks. */
@@ -74,6 +77,8 @@ static int hear_sizes(const struct communicator *c, const struct rooted *r, size
                       const size_t *bytes, size_t *each, size_t *node_bytes)
 {
     each[0] = mine;
+    for (uint32_t n = 0; n < c->nodes && r->same; n++)
+        node_bytes[n] = mine * communicator_locals(c, n);
     if (!r->same && c->node == r->node && r->local == 0)
         add_up_nodes(c, bytes, node_bytes);
     for (uint32_t l = 1; l < c->locals; l++) {
@@ -134,7 +139,7 @@ int nodes_gather(struct communicator *c, const void *block, size_t mine, void *r
     const struct rooted r = rooted_at(c, root_place, same);
     int result;
 
-    if (c->locals == 1)
+    if (!c->several)
         return gather(c, &r, block, mine, receive, bytes, error);
     if (communicator_leads(c))
         return lead_gather(c, &r, block, mine, receive, bytes, error);
@@ -169,7 +174,7 @@ static int lead_scatter(const struct communicator *c, const struct rooted *r, co
     else if (passes_on && node_receive(c, r->local, room, sent) != 0)
         result = node_failed(e);
     if (result == 0)
-        result = scatter(c, r, send, node_bytes, blocks, r->same ? mine * c->locals : here, e);
+        result = scatter(c, r, send, node_bytes, blocks, here, e);
     result = node_share_result(c, result, e);
     if (result == 0 && mine > 0)
         memcpy(block, blocks, mine);
@@ -187,7 +192,7 @@ int nodes_scatter(struct communicator *c, const void *send, const size_t *bytes,
     const struct rooted r = rooted_at(c, root_place, same);
     int result;
 
-    if (c->locals == 1)
+    if (!c->several)
         return scatter(c, &r, send, bytes, block, mine, error);
     if (communicator_leads(c))
         return lead_scatter(c, &r, send, bytes, block, mine, error);

@@ -18,3 +18,5 @@ size_t *node_numbers(const struct communicator *c);
 /* Stores the offsets of blocks without gaps. Returns the end of the last block. */
 size_t node_offsets(const size_t *bytes, size_t count, size_t *offset);
 size_t node_sum(const size_t *numbers, size_t count);
+/* Of numbers by place: those of the ranks on a node. */
+size_t node_sum_at(const struct communicator *c, const size_t *numbers, uint32_t node);

@@ -370,7 +370,7 @@ static enum reason reason_of(const struct communicator *c)
 {
     if (c == NULL)
         return REASON_ARGUMENTS;
-    return c->reason == REASON_SERVED && c->locals > 1 ? REASON_SEVERAL : c->reason;
+    return c->reason == REASON_SERVED && c->several ? REASON_SEVERAL : c->reason;
 }
 
 bool requests_begin(struct beginning *b, const struct arguments *a, MPI_Comm comm,
