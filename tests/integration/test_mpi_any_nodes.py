@@ -35,12 +35,23 @@ def test_one(torus, library):
     assert fallen_back == {'Alltoall': mpi.each(3, 4)} and taken['Barrier'] == 40 + 40 * 3 / 4
 
 
-def test_one_the_faster_way(torus, library):
-    """The group is opened in the 16th call; before that, all calls stay with MPI."""
-    result = run(torus, library, 'one', mode='verbose', chooses=True)
+def test_a_group_that_pays_off(torus, library):
+    """By the faster way, only a communicator that is in use for some time gets a group. Its calls are timed then."""
+    result = run(torus, library, 'long-use', chooses=True)
     assert opened(result) == [(3, 3)]
-    assert 'size 3 is left to' not in result.stderr
-    assert re.search('on a communicator of 3 ranks goes by', result.stderr)
+    assert re.search('MPI_Barrier .* on a communicator of 3 ranks goes by', result.stderr)
+
+
+def test_a_group_that_does_not_pay_off(torus, library):
+    result = run(torus, library, 'short-use', chooses=True)
+    assert not opened(result) and 'has no group of its own' in result.stderr
+
+
+def test_a_table(torus, library, tmp_path):
+    """The calls before and after the group has been opened are the same in every run."""
+    for _ in range(2):
+        result = run(torus, library, 'one', chooses=True, TORUS_MPI_TABLE=str(tmp_path / 'table'))
+    assert opened(result) == [(3, 3)]
 
 
 @pytest.mark.full

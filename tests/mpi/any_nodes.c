@@ -57,6 +57,33 @@ static void one(void)
     free_comm(&comm);
 }
 
+/* Until the communicator has been in use for some time. */
+static void long_use(void)
+{
+    MPI_Comm comm = without_last();
+    const double begin = MPI_Wtime();
+    int goes_on = comm != MPI_COMM_NULL;
+
+    while (goes_on) {
+        use(comm);
+        goes_on = MPI_Wtime() < begin + 1.2;
+        MPI_Bcast(&goes_on, 1, MPI_INT, 0, comm);
+    }
+    for (int i = 0; i < 200 && comm != MPI_COMM_NULL; i++)
+        MPI_Barrier(comm);
+    free_comm(&comm);
+}
+
+/* Communicators for a few calls each. */
+static void short_use(void)
+{
+    for (int i = 0; i < 10; i++) {
+        MPI_Comm comm = without_last();
+        use_times(comm, 20);
+        free_comm(&comm);
+    }
+}
+
 /* Returns a random set, which has rank `least`. With eight ranks, the first four and the last four are on the same nodes,
  * in the reverse order: the set has both ranks of each of its nodes. */
 static unsigned any_set(unsigned *seed, int least)
@@ -139,6 +166,8 @@ static void nonblocking(void)
 
 static const struct scenario scenarios[] = {
     {"one", one},
+    {"long-use", long_use},
+    {"short-use", short_use},
     {"overlapping", overlapping},
     {"freed-soon", freed_soon},
     {"nonblocking", nonblocking},

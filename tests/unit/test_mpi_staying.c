@@ -376,6 +376,71 @@ TEST_WITH(begin, end, one_thread_asks_for_a_lane)
     assert_false(stays(3));
 }
 
+/* A call on a communicator without a lane. */
+static void remember_unserved(intptr_t n)
+{
+    const struct call_kind kind = kind_of(n);
+
+    assert_int_not_equal(call_on(n), REASON_SERVED);
+    call_remember(OPERATION_Bcast, &kind, record[n], &staying_unserved);
+}
+
+/* They pass until the ranks ask for a lane, at the same call as on ranks that remember nothing. */
+TEST_WITH(begin, end, calls_without_a_lane_pass_until_a_question)
+{
+    const struct communicator *c;
+    uint32_t asks = 0;
+
+    remember(1);
+    remember_unserved(2);
+    c = record[2];
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_true(stays(1)); /* often enough to keep the lane */
+        assert_true(stays(1));
+        if (stays(2))
+            continue;
+        assert_int_equal(communicator_calls(c) + 1, c->share.ask_at);
+        assert_int_not_equal(call_on(2), REASON_SERVED);
+        assert_true(questions > 0);
+        asks++;
+    }
+    assert_in_range(asks, 8, 10); /* at calls 2, 4, 8... */
+    assert_int_equal(communicator_calls(c), 1001);
+}
+
+/* What was remembered without a lane does not count with one, and the reverse. */
+TEST_WITH(begin, end, a_lane_ends_what_was_remembered)
+{
+    remember(1);
+    remember_unserved(2);
+    take_lane(2);
+    assert_false(stays(2));
+    remember(2);
+    assert_true(stays(2));
+    remember_unserved(1);
+    take_lane(1);
+    assert_false(stays(2));
+    assert_int_not_equal(call_on(2), REASON_SERVED);
+}
+
+static int is_inter(MPI_Comm comm, int *inter)
+{
+    *inter = 1;
+    return MPI_SUCCESS;
+}
+
+TEST_WITH(begin, end, calls_that_are_never_served_pass)
+{
+    real.Comm_test_inter = is_inter;
+    for (unsigned t = 0; t < 2; t++) {
+        job.threaded = t == 1;
+        remember_unserved(3);
+        for (unsigned i = 0; i < 5000; i++)
+            assert_true(stays(3));
+        free_comm(3);
+    }
+}
+
 #define WRITES 5000000
 
 /* Two kinds that share an entry. */

@@ -70,6 +70,14 @@ static void remember(const struct call_kind *kind, const struct served_call *t)
         call_remember(t->operation, kind, t->c, t->choice);
 }
 
+/* Remembers a call after an enter() that has returned false, whatever its type and operator. Returns false. */
+static bool remember_unserved(const struct call_kind *kind, const struct call *call)
+{
+    if (kind != NULL && call->begin != UINT64_MAX && call->served.c != NULL)
+        call_remember(call->served.operation, kind, call->served.c, &staying_unserved);
+    return false;
+}
+
 /* Records the reason after a serve_X(). Returns whether the torus has carried out the call. */
 static bool serve(struct call *call, const struct call_kind *kind, enum reason reason)
 {
@@ -86,8 +94,9 @@ static bool serve(struct call *call, const struct call_kind *kind, enum reason r
     do {                                                                                           \
         struct call call;                                                                          \
         struct served_call *t = &call.served;                                                      \
-        if (enter(&call, its_operation, comm, __builtin_return_address(0)) &&                      \
-            (lanes_enter(), serve(&call, kind, take)))                                             \
+        if (enter(&call, its_operation, comm, __builtin_return_address(0))                         \
+                ? (lanes_enter(), serve(&call, kind, take))                                        \
+                : remember_unserved(kind, &call))                                                  \
             return leave(&call, t->result);                                                        \
         return leave(&call, otherwise);                                                            \
     } while (0)

@@ -14,6 +14,8 @@
 
 struct staying staying[OPERATIONS_COUNT][1u << STAYING_BITS];
 
+struct choice staying_unserved;
+
 /* The job must be locked. */
 static void staying_write(struct staying *s, const struct call_kind *kind, struct communicator *c,
                           struct choice *choice)
@@ -159,7 +161,7 @@ static struct communicator *set_up(MPI_Comm comm)
     if (result == 0) {
         atomic_store(&c->calls, job.threaded ? CALLS_OF_THREADS : 0);
         job_lock();
-        sharing_hold_or_pass(c);
+        sharing_set_up(c);
         job_unlock();
         return c;
     }

@@ -19,8 +19,10 @@ struct share {
     bool under_way;    /* a call that uses the lane is under way */
     uint32_t requests; /* nonblocking calls in the lane that the program has not completed */
     bool wanted;       /* a nonblocking call would have used a lane */
-    /* The number of the call in which the communicator asks next, and the number of calls between questions. */
+    /* The number of the call in which the communicator asks next (UINT32_MAX: never), and of calls between questions. */
     uint32_t ask_at, ask_distance;
+    uint64_t
+        opens_at; /* when opening its own group pays off, if calls go the faster way: in statistics_now() */
     struct lanes_seen seen;
 };
 
@@ -58,8 +60,7 @@ struct communicator {
     bool wants_neighborhood;           /* a blocking call must read it, for nonblocking ones */
     struct torus_group *group;         /* NULL: this process is not a leader */
     size_t *numbers;                   /* room for 4 * size numbers */
-    /* The number of calls on it, if it can be served, and flags. With CALLS_HELD, no call may go by what is
-     * remembered. */
+    /* The number of calls on it, and flags. With CALLS_HELD, no call may go by what is remembered. */
     _Atomic uint64_t calls;
     unsigned printed; /* the reason printed last, plus 1; 0: none */
     struct share share;
@@ -71,6 +72,7 @@ struct communicator {
 
 #define CALLS_HELD (UINT64_C(1) << 63)
 #define CALLS_OF_THREADS (UINT64_C(1) << 62) /* another thread may hold them */
+#define CALLS_UNSERVED (UINT64_C(1) << 61)   /* all calls stay with MPI, until the ranks ask next */
 
 static inline uint32_t communicator_calls(const struct communicator *c)
 {
@@ -120,7 +122,9 @@ void communicator_leave(struct communicator *c);
  * Under MPI_THREAD_MULTIPLE all threads remember in one table, without a lock for those who read it. Only one thread at a
  * time makes calls on a communicator, as MPI demands, so that the rest of its record needs no care. But the thread of another
  * communicator may take its lane away, which all ranks must learn at the same call: such calls are counted, and are held while
- * the communicator owns no lane, another one asks for its lane, or nonblocking calls are under way (CALLS_HELD). */
+ * another communicator asks for the lane, or nonblocking calls are under way (CALLS_HELD). While a communicator has neither a
+ * lane nor a group (CALLS_UNSERVED), its calls are remembered in another way: as `staying_unserved`, without a choice.
+ * They pass until the call in which the ranks ask next. */
 
 /* A kind of calls, which go the same way at the same time. Parts that the operation lacks are 0. */
 struct call_kind {
@@ -142,13 +146,15 @@ struct staying {
     _Atomic MPI_Op op;
     _Atomic int64_t count;
     struct communicator *_Atomic c;
-    struct choice *_Atomic choice; /* NULL: the way is fixed */
+    struct choice *_Atomic choice; /* NULL: the way is fixed; or &staying_unserved */
     _Atomic uint32_t version;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct staying) == 64, "an entry is one cache line");
 
 extern struct staying staying[OPERATIONS_COUNT][1u << STAYING_BITS]
     __attribute__((visibility("hidden"))); /* without the global offset table */
+
+extern struct choice staying_unserved __attribute__((visibility("hidden")));
 
 static inline struct staying *staying_at(enum mpi_operation operation, const struct call_kind *kind)
 {
@@ -177,16 +183,17 @@ static inline bool staying_is_for(struct staying *s, const struct call_kind *kin
     return version % 2 == 0 && atomic_load_explicit(&s->version, memory_order_relaxed) == version;
 }
 
-/* Counts a call that goes by what is remembered. Returns false if calls are held: then it is not counted. */
-static inline bool communicator_passes(struct communicator *c)
+/* Counts a call that goes by what is remembered. Returns false if it must not: then it is not counted. */
+static inline bool communicator_passes(struct communicator *c, bool unserved)
 {
-    uint64_t calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+    uint64_t calls = atomic_load_explicit(&c->calls, memory_order_acquire);
 
-    if ((calls & (CALLS_HELD | CALLS_OF_THREADS)) == 0) { /* in half of the time */
-        atomic_store_explicit(&c->calls, calls + 1, memory_order_relaxed);
+    if ((calls & (CALLS_HELD | CALLS_OF_THREADS | CALLS_UNSERVED)) == 0 && !unserved) {
+        atomic_store_explicit(&c->calls, calls + 1, memory_order_relaxed); /* in half of the time */
         return true;
     }
-    while ((calls & CALLS_HELD) == 0)
+    while ((calls & CALLS_HELD) == 0 && unserved == ((calls & CALLS_UNSERVED) != 0) &&
+           (!unserved || (uint32_t)calls + 1 < c->share.ask_at))
         if (atomic_compare_exchange_weak_explicit(&c->calls, &calls, calls + 1,
                                                   memory_order_acq_rel, memory_order_relaxed))
             return true;
@@ -198,17 +205,23 @@ static inline bool call_stays(enum mpi_operation operation, const struct call_ki
 {
     struct communicator *c;
     struct choice *choice;
+    bool unserved, chosen;
 
-    if (!staying_is_for(staying_at(operation, kind), kind, &c, &choice) || c->wants_neighborhood ||
-        (choice != NULL && !choice_stays(choice)) || !communicator_passes(c))
+    if (!staying_is_for(staying_at(operation, kind), kind, &c, &choice))
         return false;
-    if (choice != NULL)
+    unserved = choice == &staying_unserved;
+    chosen = choice != NULL && !unserved;
+    if (c->wants_neighborhood || (chosen && !choice_stays(choice)) ||
+        !communicator_passes(c, unserved))
+        return false;
+    if (chosen)
         choice_count(choice);
     return true;
 }
 
-/* Remembers a call that has stayed with MPI, as `choice` says; NULL: as all such calls do. Handles of the kind must be
- * of types and operators that MPI defines, because others may be freed, and stand for something else later. */
+/* Remembers a call that has stayed with MPI, as `choice` says; NULL: as all such calls do; &staying_unserved: as all calls
+ * on the communicator do. Otherwise handles of the kind must be of types and operators that MPI defines, because others may
+ * be freed, and stand for something else later. */
 void call_remember(enum mpi_operation operation, const struct call_kind *kind,
                    struct communicator *c, struct choice *choice);
 
@@ -255,8 +268,10 @@ void communicator_end_request(struct communicator *c);
 /* The nodes of other communicators form no row, column or plane, or the lowest rank of a node is none of theirs. Such a
  * communicator has *its own group*, of its nodes only, for its blocking and nonblocking calls. There is one order of calls
  * in it, so it needs no owner. Its ranks open it together in one of their blocking calls: not in the first ones, because it
- * costs memory of every daemon. They first vote, by an MPI_Allreduce, whether each of them can open another group, and a
- * second one tells whether all of them have. A communicator that gets no group asks again, less and less often. */
+ * takes milliseconds and memory of every daemon. If calls go the faster way, the communicator must have been in use for
+ * some time, because a program may make many for a few calls. The ranks first vote, by an MPI_Allreduce, whether each of
+ * them can open another group, and a second one tells whether all of them have. A communicator that gets no group asks
+ * again, less and less often. */
 
 /* Makes MPI_COMM_WORLD, whose record is `world`, the owner of lane 0. Called once under MPI_THREAD_MULTIPLE, in
  * MPI_Init after the group has been opened. */
@@ -265,6 +280,8 @@ void sharing_begin(struct communicator *world);
 /* Begin and end a call: communicator_enter() and communicator_leave() for a communicator that can be served. */
 enum reason sharing_enter(struct communicator *c);
 void sharing_leave(struct communicator *c);
+/* Called once for each record. The job must be locked. */
+void sharing_set_up(struct communicator *c);
 /* Holds the calls of `c` that would go by what is remembered, or lets them pass. The job must be locked. While calls
  * stay held, nothing is written, because a request may be copying the record. */
 void sharing_hold_or_pass(struct communicator *c);

@@ -11,8 +11,9 @@
 #define FIRST_QUESTION 2u   /* the second call: some communicators are made for one call */
 #define MOST_DISTANCE 1024u /* the most calls between two questions */
 #define RETRY_WITHIN 8u     /* calls until the next question if two communicators ask at a time */
+#define LONG_QUESTION 32u   /* as FIRST_QUESTION, for a group that must pay off */
+#define OPEN_PAYS_NS 500000000u    /* opening a group took 4 to 7 ms on 2x2 and 4x4 */
 #define OPEN_AGAIN_NS 60000000000u /* interval between attempts to open a group */
-#define NUMBERS_MOST 30000         /* own groups of a process: tags of MPI end at 32767 */
 
 /* The ownership of a lane in a part of the torus. */
 struct seat {
@@ -23,8 +24,8 @@ struct seat {
 /* The state of a part, protected by job_lock(). */
 static struct part {
     struct seat seat[LANES_MOST];
-    bool
-        asked; /* a communicator is in step 2 or 3 of communicator.h; NO_PART: asks for its own group */
+    /* A communicator is in step 2 or 3 of communicator.h, or asks for its own group (NO_PART). */
+    bool asked;
     bool blocked; /* calls of owners wait, in step 2 */
 } parts[1u << JOB_DIMS];
 
@@ -114,17 +115,25 @@ static int combine_votes(struct communicator *c, struct votes *v)
 
 /* ---- Taking a lane --------------------------------------------------------------------------- */
 
+static void set_flag(struct communicator *c, uint64_t flag, bool is_set)
+{
+    const bool was_set = (atomic_load(&c->calls) & flag) != 0;
+
+    if (is_set && !was_set)
+        (void)atomic_fetch_or(&c->calls, flag);
+    else if (!is_set && was_set)
+        (void)atomic_fetch_and(&c->calls, ~flag);
+}
+
 void sharing_hold_or_pass(struct communicator *c)
 {
     const struct share *s = &c->share;
-    const bool was_held = (atomic_load(&c->calls) & CALLS_HELD) != 0;
-    const bool held = needs_to_own(c) ? !s->owns || s->requests > 0 || parts[c->dimensions].blocked
-                                      : s->wanted && !s->owns;
+    const bool lacks = c->reason == REASON_SERVED && !s->owns;
 
-    if (held && !was_held)
-        (void)atomic_fetch_or(&c->calls, CALLS_HELD);
-    else if (!held && was_held)
-        (void)atomic_fetch_and(&c->calls, ~CALLS_HELD);
+    set_flag(c, CALLS_UNSERVED, c->reason != REASON_SERVED || (lacks && needs_to_own(c)));
+    set_flag(c, CALLS_HELD,
+             needs_to_own(c) ? s->owns && (s->requests > 0 || parts[c->dimensions].blocked)
+                             : lacks && s->wanted);
 }
 
 /* Makes the calls of owners wait, or ends that. The job must be locked. */
@@ -329,10 +338,11 @@ static void ask_for_group(struct communicator *c)
     mine.proceeds = !apart->asked;
     mine.salt = random_salt();
     mine.minus_number = -(int)last_number - 1;
-    if (job_has_failed(&ignored) || last_number >= NUMBERS_MOST)
+    if (job_has_failed(&ignored) || last_number >= JOB_NUMBERS_MOST)
         mine.opens = false;
     else if (communicator_leads(c))
-        mine.opens = lanes_have_room_for_own() && statistics_now() >= open_again_at;
+        mine.opens = lanes_have_room_for_own() && statistics_now() >= open_again_at &&
+                     (job.ways != WAYS_FASTER || statistics_now() >= c->share.opens_at);
     if (mine.proceeds)
         apart->asked = true;
     job_unlock();
@@ -392,16 +402,22 @@ static bool begin_call(struct communicator *c)
 /* Returns in which call the ranks ask for the first time. */
 static uint32_t first_question(const struct communicator *c)
 {
-    return c->dimensions == NO_PART && job.ways != WAYS_TORUS ? OPEN_AFTER : FIRST_QUESTION;
+    if (c->dimensions != NO_PART || job.ways == WAYS_TORUS)
+        return FIRST_QUESTION;
+    return job.ways == WAYS_FIXED ? OPEN_AFTER : LONG_QUESTION;
+}
+
+void sharing_set_up(struct communicator *c)
+{
+    c->share.opens_at = statistics_now() + OPEN_PAYS_NS;
+    c->share.ask_distance = first_question(c);
+    c->share.ask_at = c->reason == REASON_SERVED ? c->share.ask_distance : UINT32_MAX;
+    sharing_hold_or_pass(c);
 }
 
 static void ask_if_due(struct communicator *c)
 {
-    struct share *s = &c->share;
-
-    if (s->ask_distance == 0)
-        s->ask_at = s->ask_distance = first_question(c);
-    if (communicator_calls(c) < s->ask_at)
+    if (communicator_calls(c) < c->share.ask_at)
         return;
     lanes_enter();
     ask(c);

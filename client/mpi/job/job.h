@@ -51,6 +51,7 @@ struct job {
 
 #define JOB_UNUSED_TAG 0 /* no message is ever sent with this tag on job.messages */
 #define JOB_FIRST_TAG 1
+#define JOB_NUMBERS_MOST (UINT32_C(1) << 24) /* own groups of a process, which need a tag each */
 
 extern struct job job;
 
