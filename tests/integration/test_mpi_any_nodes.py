@@ -100,3 +100,13 @@ def test_no_memory(library):
     assert 'a communicator of size 3 on 3 nodes could not open a group: ' in result.stderr
     taken, _ = mpi.taken(result)
     assert taken['Barrier'] == 40
+
+
+@pytest.mark.parametrize('bytes', [2000, 8000, 20000])
+def test_a_link_that_goes_down(cabled, library, bytes):
+    """Calls on a group of five of six nodes, and on all nodes, avoid the link from then on."""
+    torus = cabled('2x3', end=1, port='+1')
+    mpi.skip_without(torus, library)
+    torus.cable.cut_after(bytes)
+    result = run(torus, library, 'one', 'nonblocking', nodes=range(6))
+    assert torus.cable.is_cut and (5, 5) in opened(result)
