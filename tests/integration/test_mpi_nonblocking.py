@@ -33,6 +33,12 @@ def test_communicators(torus, library, scenario):
     assert sum(calls for name, calls in taken.items() if name in NONBLOCKING) > 20
 
 
+def test_more_calls_than_fit(torus, library):
+    """They start when others have ended, also while the program waits in a function that knows nothing of them."""
+    taken, _ = run(torus, library, 'many')
+    assert taken['Iallreduce'] >= 2 * 200
+
+
 def test_the_choice(torus, library):
     """All ranks choose alike, also for calls of operations that are being timed."""
     taken, fallen_back = run(torus, library, 'mixed', chooses=True, lying={1})

@@ -516,8 +516,42 @@ static void handed_over(void)
     }
 }
 
+#define BEGUN 200 /* more than the torus can carry out at the same time */
+
+/* Rank 0 waits in other functions of MPI before it completes its calls; the other ranks complete theirs before they let it
+ * go on. Their calls need all calls of rank 0, which has begun them. */
+static void many(void)
+{
+    static const int usual = 30; /* calls until nonblocking ones have a group */
+    int sums[BEGUN], sum, word = 0;
+    MPI_Request requests[BEGUN];
+    MPI_Comm other;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    for (int turn = 0; turn < usual + 2; turn++) {
+        const int begun = turn < usual ? 1 : BEGUN;
+        for (int i = 0; i < begun; i++)
+            MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+        if (rank > 0)
+            MPI_Waitall(begun, requests, MPI_STATUSES_IGNORE);
+        if (turn % 2 == 0)
+            MPI_Barrier(other);
+        else if (rank == 0)
+            MPI_Recv(&word, 1, MPI_INT, 1, 5, other, MPI_STATUS_IGNORE);
+        else if (rank == 1)
+            MPI_Send(&word, 1, MPI_INT, 0, 5, other);
+        if (rank == 0)
+            MPI_Waitall(begun, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < begun; i++)
+            CHECK(sums[i] == size * (size - 1) / 2);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    MPI_Comm_free(&other);
+}
+
 static const struct scenario scenarios[] = {
     {"mixed", mixed},
+    {"many", many},
     {"row", row},
     {"freed", freed},
     {"orders", orders},

@@ -86,8 +86,10 @@ int torus_call_end(int started, struct torus_call *call, struct torus_error *err
         job_fail(error); /* other processes wait for a call that this process cannot make */
     job_unlock();
     fiber_has_started();
-    if (started != 0)
+    if (started != 0) {
+        fiber_leave_starter();
         return -1;
+    }
     return (fiber_is_here() ? fiber_await_call(call, error) : wait_until_ended(call, error)) == 1
                ? 0
                : -1;

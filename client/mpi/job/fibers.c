@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -50,18 +51,19 @@ static struct stack *idle;
 static unsigned idle_count;
 static uint64_t pass;
 static _Atomic unsigned count; /* fibers that have not ended */
+static unsigned unstarted;     /* those that have not started their call */
 
 static _Thread_local struct fiber *current;
 
 static void lock(void)
 {
-    if (job.threaded)
+    if (job_has_threads())
         (void)pthread_mutex_lock(&mutex);
 }
 
 static void unlock(void)
 {
-    if (job.threaded)
+    if (job_has_threads())
         (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -119,6 +121,7 @@ static void start(struct fiber *f)
         return;
     f->started = true;
     f->line->unstarted--;
+    unstarted--;
 }
 
 static void run(void)
@@ -163,10 +166,80 @@ static bool prepare(struct fiber *f)
     return true;
 }
 
+/* ---- The starter ----------------------------------------------------------------------------- */
+
+/* Only so many calls can be under way. Those that come after them start when others have ended: in the next call of MPI in
+ * which fibers make progress, or by this thread, because the program may wait in another function of MPI, for a rank that
+ * waits for these calls. The thread calls no function of MPI, which may not allow other threads. */
+static struct {
+    pthread_once_t once;
+    pthread_t thread;
+    bool exists, stops;
+    pthread_cond_t wanted; /* a fiber waits to start its call, or the thread is to stop */
+} starter = {.once = PTHREAD_ONCE_INIT, .wanted = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local bool is_starter;
+
+static void start_calls(void)
+{
+    pass++;
+    for (struct fiber *f = fibers; f != NULL; f = f->next) {
+        f->turn = !f->started && f->line->stuck != pass;
+        if (f->turn && resume(f) && !f->started)
+            f->line->stuck = pass;
+    }
+}
+
+static void *run_starter(void *ignored)
+{
+    (void)ignored;
+    is_starter = true;
+    lock();
+    while (!starter.stops) {
+        if (unstarted == 0) {
+            (void)pthread_cond_wait(&starter.wanted, &mutex);
+            continue;
+        }
+        start_calls();
+        unlock();
+        (void)poll(NULL, 0, 1);
+        lock();
+    }
+    unlock();
+    return NULL;
+}
+
+/* From now on there are several threads, so nothing may be locked here. */
+static void create_starter(void)
+{
+    sigset_t all, old;
+
+    job.has_starter = true;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's signals are not for it */
+    starter.exists = pthread_create(&starter.thread, NULL, run_starter, NULL) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void fibers_end(void)
+{
+    if (!starter.exists)
+        return;
+    lock();
+    starter.stops = true;
+    (void)pthread_cond_signal(&starter.wanted);
+    unlock();
+    (void)pthread_join(starter.thread, NULL);
+    starter.exists = false;
+}
+
+/* ---- Beginning ------------------------------------------------------------------------------- */
+
 struct fiber *fiber_begin(void (*body)(void *context), void (*ended)(void *context), void *context,
                           struct fiber_line *line)
 {
     struct fiber *f = calloc(1, sizeof *f);
+    bool is_late;
 
     if (f == NULL)
         return NULL;
@@ -184,11 +257,16 @@ struct fiber *fiber_begin(void (*body)(void *context), void (*ended)(void *conte
     f->ended = ended;
     f->context = context;
     f->turn = line->unstarted++ == 0;
+    unstarted++;
     *end = f;
     end = &f->next;
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
-    (void)resume(f);
+    is_late = resume(f) && !f->started;
+    if (is_late)
+        (void)pthread_cond_signal(&starter.wanted);
     unlock();
+    if (is_late)
+        (void)pthread_once(&starter.once, create_starter);
     return f;
 }
 
@@ -221,6 +299,18 @@ void fiber_has_started(void)
 {
     if (here() != NULL)
         start(here());
+}
+
+/* As here(). */
+__attribute__((noinline)) static bool is_in_starter(void)
+{
+    return is_starter;
+}
+
+void fiber_leave_starter(void)
+{
+    while (here() != NULL && is_in_starter())
+        yield();
 }
 
 int fiber_await_call(struct torus_call *call, struct torus_error *error)

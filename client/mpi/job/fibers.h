@@ -1,6 +1,7 @@
 /* Nonblocking calls. The body of a *fiber* is the code of the blocking call, on a stack of its own: where that code would
  * wait for the torus, the fiber returns to the program. It continues when the program waits for it, or calls another
- * function that makes progress. Bodies call MPI only for what does not wait, such as packing. */
+ * function that makes progress. Bodies call MPI only for what does not wait, such as packing. The start of a call may also
+ * come in a thread of the preload. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +20,8 @@ struct fiber;
  * thread. It must not use fibers, except that it may call fiber_free(). Returns the fiber, or NULL if memory is short. */
 struct fiber *fiber_begin(void (*body)(void *context), void (*ended)(void *context), void *context,
                           struct fiber_line *line);
+/* From now on no thread of the preload continues fibers. */
+void fibers_end(void);
 /* Frees a fiber that has ended; NULL does nothing. */
 void fiber_free(struct fiber *f);
 
@@ -49,5 +52,7 @@ void fiber_await_turn(void);
 void fiber_lose_turn(void);
 /* The call has been started, or has failed. */
 void fiber_has_started(void);
+/* Waits until a thread of the program continues the fiber: what follows calls MPI. */
+void fiber_leave_starter(void);
 /* Waits for the call: 1, or -1 with *error. */
 int fiber_await_call(struct torus_call *call, struct torus_error *error);

@@ -20,13 +20,13 @@ static struct torus_error failed; /* the reason of job_fail(); code 0: none */
 
 void job_lock(void)
 {
-    if (job.threaded)
+    if (job_has_threads())
         (void)pthread_mutex_lock(&mutex);
 }
 
 void job_unlock(void)
 {
-    if (job.threaded)
+    if (job_has_threads())
         (void)pthread_mutex_unlock(&mutex);
 }
 

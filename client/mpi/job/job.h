@@ -39,6 +39,7 @@ struct job {
     struct job_process *process; /* by rank */
     bool
         threaded; /* MPI_THREAD_MULTIPLE in at least one process: lanes have owners (communicator.h) */
+    bool has_starter; /* a thread of the preload starts nonblocking calls (fibers.h) */
     bool verbose, statistics;
     enum job_ways ways;           /* the same in all processes */
     uint32_t late_ms;             /* as in struct settings */
@@ -67,8 +68,13 @@ void opening_begin(void);
 bool job_is_all(uint32_t dimensions);
 bool job_is_part(uint32_t dimensions);
 bool job_has_part(uint32_t dimensions);
-/* Protects all uses of the group, and the state of lanes. Does nothing unless several threads may make calls at the
- * same time. */
+/* Returns whether several threads may make calls at the same time. */
+static inline bool job_has_threads(void)
+{
+    return job.threaded || job.has_starter;
+}
+
+/* Protects all uses of the group, and the state of lanes. Does nothing unless there are several threads. */
 void job_lock(void);
 void job_unlock(void);
 /* Waits for a condition that another thread signals. The job must be locked. */

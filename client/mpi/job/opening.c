@@ -13,6 +13,7 @@
 #include <torus/group.h>
 #include <unistd.h>
 
+#include "client/mpi/job/fibers.h"
 #include "client/mpi/job/known.h"
 #include "client/mpi/job/launcher.h"
 #include "client/mpi/job/statistics.h"
@@ -497,6 +498,7 @@ static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     if (job_is_served)
         known_end();
     job_is_served = false;
+    fibers_end();
     torus_calls_await_left();
     lanes_close();
     free_messages();
