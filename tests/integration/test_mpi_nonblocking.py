@@ -26,9 +26,11 @@ def test_all_operations(torus, library):
     assert NONBLOCKING <= set(taken)
 
 
-@pytest.mark.parametrize('scenario', ['row', 'freed', 'orders', 'independent', 'threads', 'handed-over'])
+@pytest.mark.parametrize('scenario', ['row', 'freed', 'orders', 'independent', 'threads', 'handed-over',
+                                      'reused-handles'])
 def test_communicators(torus, library, scenario):
-    """Of some nodes, freed while their calls are under way, used in orders that differ between ranks; in threads."""
+    """Of some nodes, freed while their calls are under way, used in orders that differ between ranks; in threads, also
+    beside requests of MPI that get the handles of others."""
     taken, _ = run(torus, library, scenario)
     assert sum(calls for name, calls in taken.items() if name in NONBLOCKING) > 20
 

@@ -1,6 +1,7 @@
 /* Nonblocking collective operations. nonblocking NAME... runs these tests in order. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 #include <unistd.h>
@@ -549,8 +550,46 @@ static void many(void)
     MPI_Comm_free(&other);
 }
 
+static atomic_bool has_ended;
+
+/* Requests of MPI, whose handles may be those that requests of the torus had a moment ago. */
+static void *exchange_alone(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&has_ended)) {
+        MPI_Request requests[4];
+        int in[2] = {0, 0}, out[2] = {1, 2};
+        for (int i = 0; i < 2; i++) {
+            MPI_Irecv(&in[i], 1, MPI_INT, 0, i, MPI_COMM_SELF, &requests[2 * i]);
+            MPI_Isend(&out[i], 1, MPI_INT, 0, i, MPI_COMM_SELF, &requests[2 * i + 1]);
+        }
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        CHECK(in[0] == 1 && in[1] == 2);
+    }
+    return NULL;
+}
+
+static void reused_handles(void)
+{
+    pthread_t other;
+
+    pthread_create(&other, NULL, exchange_alone, NULL);
+    for (int turn = 0; turn < 60; turn++) {
+        MPI_Request requests[4];
+        int sums[4];
+        for (int i = 0; i < 4; i++)
+            MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < 4; i++)
+            CHECK(sums[i] == size * (size - 1) / 2);
+    }
+    atomic_store(&has_ended, true);
+    pthread_join(other, NULL);
+}
+
 static const struct scenario scenarios[] = {
     {"mixed", mixed},
+    {"reused-handles", reused_handles},
     {"many", many},
     {"row", row},
     {"freed", freed},
@@ -563,8 +602,9 @@ static const struct scenario scenarios[] = {
 
 int main(int argc, char **argv)
 {
-    bool threaded =
-        argc > 1 && (strcmp(argv[1], "threads") == 0 || strcmp(argv[1], "handed-over") == 0);
+    const char *const first = argc > 1 ? argv[1] : "";
+    const bool threaded = strcmp(first, "threads") == 0 || strcmp(first, "handed-over") == 0 ||
+                          strcmp(first, "reused-handles") == 0;
 
     return run_scenarios(scenarios, sizeof scenarios / sizeof scenarios[0], argc, argv,
                          threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);

@@ -25,7 +25,9 @@ struct request {
     enum reason reason; /* once it has ended */
     _Atomic bool ended;
     bool has_handle, is_abandoned;
-    const struct request_set *set; /* of the thread that waits for it */
+    /* In the set of a thread that waits for it. MPI may have freed its handle in this thread, and given it to another request,
+     * perhaps one of its own. So other threads must not find this one. */
+    bool is_in_set;
     struct request *next_in_set;
     int index; /* in the array of that set */
 };
@@ -35,7 +37,7 @@ struct request {
 _Atomic unsigned requests_count;
 
 static struct request *lists[LISTS]; /* by a hash of the handle */
-/* Protects the lists, and has_handle and is_abandoned of all requests. No function of MPI is called under it, because
+/* Protects the lists, and has_handle, is_abandoned and is_in_set of all requests. No function of MPI is called under it, because
  * MPI may call functions of this file under locks of its own. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -425,11 +427,11 @@ bool requests_find(struct request_set *set, int count, const MPI_Request *array)
     (void)pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++) {
         struct request *r = array[i] != mpi.request_null ? find(array[i]) : NULL;
-        if (r == NULL || r->set == set) {
+        if (r == NULL || r->is_in_set) {
             set->others += array[i] != mpi.request_null;
             continue;
         }
-        r->set = set;
+        r->is_in_set = true;
         r->index = i;
         r->next_in_set = NULL;
         *at = r;
@@ -460,15 +462,26 @@ void requests_rest(const struct request_set *set, struct fibers_rest *rest)
 
 /* ---- Completing ------------------------------------------------------------------------------ */
 
-/* Releases the request. Returns the result of its call. Sets *comm, unless it is set, if the call has failed: its error
+/* Removes the request from its set and, if MPI has completed it, from the lists. Returns whether MPI has. */
+static bool leave_set(struct request *r, const MPI_Request *array)
+{
+    const bool is_completed = array[r->index] == mpi.request_null;
+
+    (void)pthread_mutex_lock(&mutex);
+    if (is_completed)
+        unlink_request(r);
+    else
+        r->is_in_set = false;
+    (void)pthread_mutex_unlock(&mutex);
+    return is_completed;
+}
+
+/* Frees the request. Returns the result of its call. Sets *comm, unless it is set, if the call has failed: its error
  * handler must be called. */
 static int release(struct request *r, MPI_Comm *comm)
 {
     const int result = r->call.result;
 
-    (void)pthread_mutex_lock(&mutex);
-    unlink_request(r);
-    (void)pthread_mutex_unlock(&mutex);
     if (result != MPI_SUCCESS && *comm == mpi.null)
         *comm = r->of->freed ? mpi.world : r->copy.handle;
     free_request(r);
@@ -488,8 +501,7 @@ int requests_completed(struct request_set *set, const MPI_Request *array, int re
 
     for (struct request *r = set->first, *next; r != NULL; r = next) {
         next = r->next_in_set;
-        r->set = NULL;
-        if (array[r->index] != mpi.request_null)
+        if (!leave_set(r, array))
             continue;
         const int code = release(r, &comm);
         result = code != MPI_SUCCESS ? code : result;
@@ -513,8 +525,7 @@ int requests_completed_with(struct request_set *set, const MPI_Request *array, i
     for (struct request *r = set->first, *next; r != NULL; r = next) {
         const int index = r->index;
         next = r->next_in_set;
-        r->set = NULL;
-        if (array[index] != mpi.request_null)
+        if (!leave_set(r, array))
             continue;
         const int code = release(r, &comm);
         if (code == MPI_SUCCESS)
@@ -529,19 +540,17 @@ int requests_completed_with(struct request_set *set, const MPI_Request *array, i
     return raise(comm, result);
 }
 
-void requests_abandon(MPI_Request handle)
+void requests_abandon(struct request_set *set)
 {
-    struct request *r;
-    bool frees = false;
+    struct request *r = set->first;
+    bool frees;
 
     (void)pthread_mutex_lock(&mutex);
-    r = find(handle);
-    if (r != NULL) {
-        frees = atomic_load(&r->ended);
-        r->is_abandoned = true;
-        if (frees)
-            unlink_request(r);
-    }
+    frees = atomic_load(&r->ended);
+    r->is_abandoned = true;
+    r->is_in_set = false;
+    if (frees)
+        unlink_request(r);
     (void)pthread_mutex_unlock(&mutex);
     if (frees)
         free_request(r);

@@ -42,7 +42,8 @@ struct request_set {
     int others; /* number of other requests, except null requests */
 };
 
-/* Finds the requests in an array. Returns whether there are any of this preload. */
+/* Finds the requests in an array. Returns whether there are any of this preload: then one of the functions below must end
+ * the set. */
 bool requests_find(struct request_set *set, int count, const MPI_Request *array);
 /* Waits until all requests of the set have ended. */
 void requests_wait(const struct request_set *set);
@@ -56,5 +57,6 @@ int requests_completed(struct request_set *set, const MPI_Request *array, int re
  * for which indices[] has i. `statuses` has `count` entries or is MPI_STATUSES_IGNORE. */
 int requests_completed_with(struct request_set *set, const MPI_Request *array, int result,
                             const int *indices, int count, MPI_Status *statuses);
-/* The program frees its request, which MPI does not allow for a collective call: it is released when the call ends. */
-void requests_abandon(MPI_Request request);
+/* The program frees the request of the set, which MPI does not allow for a collective call: it is released when the call
+ * ends. */
+void requests_abandon(struct request_set *set);

@@ -66,7 +66,7 @@ int PMPI_Request_free(MPI_Request *request)
     if (request != NULL) {
         unserved_freed(*request);
         if (finds(&set, 1, request))
-            requests_abandon(*request);
+            requests_abandon(&set);
     }
     return REAL(Request_free)(request);
 }
