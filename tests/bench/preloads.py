@@ -13,7 +13,7 @@ from torus_net import TorusError, find_program
 
 from . import groups, mpi, programs, systems
 
-CHOOSING = 28  # calls on a new communicator until it has chosen: one, at most 16 and 10 timed ones
+CHOOSING = 139  # calls on a new communicator until it has chosen: one, at most 128 and 10 timed ones
 BATCHES = -(-CHOOSING // groups.BATCH)
 TORI = '4x4@50,4x8@20,8x8@10'
 

@@ -255,7 +255,7 @@ def test_all_ranks_choose_alike(torus, library, lying):
     taken, left = mpi.taken(result)
     for name in 'Barrier', 'Bcast', 'Alltoall', 'Allgather', 'Allreduce':
         calls = taken.get(name, 0) + left.get(name, 0)
-        assert calls % (60 + 60 + 12) == 0 and calls, name
+        assert calls % (150 + 150 + 40) == 0 and calls, name
     # Rows of two ranks choose for themselves.
     assert all((2 * count).denominator == 1 for count in map(Fraction, (*taken.values(), *left.values())))
 

@@ -159,12 +159,12 @@ static void choosing(void)
 {
     MPI_Comm row, again;
 
-    choosing_on(MPI_COMM_WORLD, 60);
+    choosing_on(MPI_COMM_WORLD, 150);
     MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &row);
-    choosing_on(row, rank < 2 ? 70 : 50);
+    choosing_on(row, rank < 2 ? 160 : 140);
     MPI_Comm_free(&row);
     MPI_Comm_dup(MPI_COMM_WORLD, &again);
-    choosing_on(again, 12);
+    choosing_on(again, 40);
     MPI_Comm_free(&again);
 }
 

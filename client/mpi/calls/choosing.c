@@ -73,7 +73,7 @@ static void ask(struct served_call *t, struct choice *choice)
     job_lock();
     if (!is_alone(t))
         known = *known_of(t, choice->size_class);
-    if (choice_is_fresh(choice) && known.known)
+    if (choice_is_fresh(choice) && !choice->waited && known.known)
         known_of(t, choice->size_class)->used++;
     job_unlock();
     mine = choice_vote(choice, changes, &known);
@@ -136,7 +136,7 @@ static bool find_way(struct served_call *t, unsigned size_class, enum way *way)
 static enum reason choose_nonblocking(struct served_call *t, unsigned size_class)
 {
     const struct choice *choice = t->c->choice[t->row][size_class];
-    enum way way = choice != NULL ? choice->way : choice_usual(size_class);
+    enum way way = choice != NULL ? choice->way : choice_usual_nonblocking(size_class);
 
     if (t->row != t->operation)
         return REASON_COMBINED;

@@ -1,8 +1,14 @@
 #include "client/mpi/job/choice.h"
 
 #define FIRST_END 16u  /* the most bytes in class 0 */
-#define SMALL_END 4096 /* up to here, the usual way is MPI */
-#define LARGE 65536    /* from here, a call may take long: it is timed later, and less often */
+#define SMALL_END 4096 /* up to here, timing pays off after many calls only */
+#define LARGE 65536    /* from here, a call may take long: it is timed less often */
+
+/* Calls before the first question. A few timed calls of small ones cost as much as 10 to 40 calls by MPI, so after the first
+ * question, whether other communicators have timed such calls, there are more calls before they are timed here. */
+#define FIRST_SMALL 32u
+#define LATER_SMALL 96u
+#define FIRST_OTHER 16u
 
 /* Steps of timing. D: a timed call by the present way; O: by the other way, o: not timed, because the first call may
  * need memory. The ways take turns, so that other work on the machines disturbs both. At "?", a clear difference ends the
@@ -34,26 +40,36 @@ uint64_t choice_class_end(unsigned size_class)
     return (uint64_t)FIRST_END << 2 * size_class;
 }
 
-enum way choice_usual(unsigned size_class)
+static bool is_large(unsigned size_class)
 {
-    return choice_class_end(size_class) <= SMALL_END ? WAY_MPI : WAY_TORUS;
+    return choice_class_end(size_class) > LARGE && size_class != CHOICE_ANY_SIZE;
 }
 
-static bool is_large(const struct choice *c)
+static bool is_small(unsigned size_class)
 {
-    return choice_class_end(c->size_class) > LARGE && c->size_class != CHOICE_ANY_SIZE;
+    return choice_class_end(size_class) <= SMALL_END;
+}
+
+enum way choice_usual(unsigned size_class)
+{
+    return is_large(size_class) ? WAY_TORUS : WAY_MPI;
+}
+
+enum way choice_usual_nonblocking(unsigned size_class)
+{
+    return is_small(size_class) ? WAY_MPI : WAY_TORUS;
 }
 
 void choice_begin(struct choice *c, unsigned size_class)
 {
     *c = (struct choice){.way = choice_usual(size_class), .size_class = (uint8_t)size_class};
-    c->left = is_large(c) ? 16 : c->way == WAY_MPI ? 2 : 4;
+    c->left = is_small(size_class) ? FIRST_SMALL : FIRST_OTHER;
 }
 
 static void begin_timing(struct choice *c, uint32_t changes, bool decides)
 {
     c->decides = decides;
-    c->script = is_large(c) ? SCRIPT_LARGE : SCRIPT;
+    c->script = is_large(c->size_class) ? SCRIPT_LARGE : SCRIPT;
     c->samples[WAY_MPI] = c->samples[WAY_TORUS] = 0;
     c->changes = changes;
 }
@@ -205,6 +221,9 @@ static bool is_clear(const struct choice *c, const struct choice_vote *v)
 {
     uint64_t shortest[WAYS], longest[WAYS];
 
+    if (c->size_class ==
+        CHOICE_ANY_SIZE) /* the first samples may be long by one way and short by the other */
+        return false;
     estimate_both(c, v, SHORTEST, shortest);
     estimate_both(c, v, LONGEST, longest);
     return shortest[WAY_TORUS] >= longest[WAY_MPI] * 3 / 2 ||
@@ -256,6 +275,28 @@ void choice_remember(const struct choice *c, struct choice_known *known)
                                    .used = known->changes == c->changes ? known->used : 0};
 }
 
+/* Before the first timing. Returns whether a way has been chosen. */
+static bool decide_fresh(struct choice *c, const struct choice_vote *all, uint32_t changes)
+{
+    enum way way;
+    const bool is_known = all_know(c, all, &way);
+
+    if (is_known && !all->confirms && !c->waited) {
+        c->changes = changes;
+        settle(c, way, all->known, all->question);
+        return true;
+    }
+    if (c->waited || !is_small(c->size_class)) {
+        begin_timing(c, changes, false);
+        return false;
+    }
+    c->waited = true;
+    c->left = LATER_SMALL;
+    if (is_known)
+        c->way = way;
+    return false;
+}
+
 bool choice_decide(struct choice *c, const struct choice_vote *all, uint32_t changes)
 {
     if (all->failed) {
@@ -265,16 +306,8 @@ bool choice_decide(struct choice *c, const struct choice_vote *all, uint32_t cha
     }
     if (c->script != NULL)
         return decide_timed(c, all);
-    if (!c->settled) {
-        enum way way;
-        if (!all_know(c, all, &way) || all->confirms) {
-            begin_timing(c, changes, false);
-            return false;
-        }
-        c->changes = changes;
-        settle(c, way, all->known, all->question);
-        return true;
-    }
+    if (!c->settled)
+        return decide_fresh(c, all, changes);
     c->timed_in = c->timed_in > c->distance ? c->timed_in - c->distance : 0;
     if (all->changed)
         c->times = 0;

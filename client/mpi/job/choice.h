@@ -10,7 +10,8 @@
  *       |                        ^
  *       +---- known already -----+
  *
- * FRESH: the first calls go by the usual way for their size. A program that makes only a few calls is never timed.
+ * FRESH: the first calls go by the usual way for their size. A program that makes only a few calls is never timed. Small calls
+ * have two questions, of which the first one only asks what is known already.
  * TIMED: calls go by both ways in turn; all ranks begin a timed call together, and its time is that of the slowest
  * rank. SETTLED: calls go by the faster way. From time to time the ranks ask whether the torus has changed; then, and
  * after many more calls, both ways are timed again. Other work on the machines may disturb a timing: the first one is
@@ -32,8 +33,9 @@ enum way { WAY_MPI, WAY_TORUS, WAYS };
 /* Returns the class of a number of bytes; and the largest number of bytes in a class. */
 unsigned choice_class(size_t bytes);
 uint64_t choice_class_end(unsigned size_class);
-/* Returns the way that calls of this class go before they are timed. */
+/* Return the way that calls of this class go before they are timed; and that of nonblocking calls, which are not timed. */
 enum way choice_usual(unsigned size_class);
+enum way choice_usual_nonblocking(unsigned size_class);
 
 /* What a rank knows of such calls from other communicators. */
 struct choice_known {
@@ -48,6 +50,7 @@ struct choice {
     enum way way;       /* of calls that are not timed */
     const char *script; /* TIMED: the next steps; NULL: FRESH or SETTLED */
     uint32_t left;      /* FRESH, SETTLED: calls until the next question */
+    bool waited;        /* FRESH: the first question has been asked */
     bool settled;       /* a way has been chosen */
     bool decides;       /* TIMED: this timing counts, whatever an earlier one has found */
     uint8_t size_class;
