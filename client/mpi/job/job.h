@@ -153,9 +153,9 @@ int lanes_open_another(struct torus_error *error);
 /* For these two functions and the next two the job must be locked. */
 void lanes_keep_another(void);
 void lanes_close_another(void);
-/* Opens the own group of a communicator at its leader on this node, while MPI makes progress: of these nodes. `first` is
- * the lowest rank that leads one of them, and `number` differs from those of other groups in which it does. Returns 0
- * with *group, or -1 with *error. */
+/* Opens a communicator's own group, of these nodes, at its leader on this node, while MPI makes progress. `first` is the
+ * lowest of the ranks that lead its nodes, and `number` differs from the numbers of all other groups with this rank.
+ * Returns 0 with *group, or -1 with *error. */
 int lanes_open_own(uint32_t first, uint32_t number, const uint32_t *nodes, uint32_t count,
                    struct torus_group **group, struct torus_error *error);
 /* The job must be locked for the next two functions, too. */
