@@ -42,16 +42,16 @@ def test_a_group_that_pays_off(torus, library):
     assert re.search('MPI_Barrier .* on a communicator of 3 ranks goes by', result.stderr)
 
 
-def test_a_group_that_does_not_pay_off(torus, library):
-    result = run(torus, library, 'short-use', chooses=True)
-    assert not opened(result) and 'has no group of its own' in result.stderr
-
-
 def test_a_table(torus, library, tmp_path):
-    """The calls before and after the group has been opened are the same in every run."""
-    for _ in range(2):
-        result = run(torus, library, 'one', chooses=True, TORUS_MPI_TABLE=str(tmp_path / 'table'))
-    assert opened(result) == [(3, 3)]
+    """With a table the same calls go by the torus in every run: the group is opened in the 16th."""
+    table = tmp_path / 'table'
+    run(torus, library, 'long-use', chooses=True, TORUS_MPI_TABLE=str(table))
+    table.write_text(re.sub(r'MPI$', 'torus', table.read_text(), flags=re.MULTILINE))
+    assert re.search('^dimensions 0, 1 ranks a node, MPI_Barrier, .*: torus$', table.read_text(), re.MULTILINE)
+    results = [run(torus, library, 'one', chooses=True, TORUS_MPI_TABLE=str(table)) for _ in range(2)]
+    assert [opened(result) for result in results] == [[(3, 3)]] * 2
+    taken, again = (mpi.taken(result) for result in results)
+    assert taken == again and taken[0]['Barrier'] >= mpi.each(37 * 3, 4)
 
 
 @pytest.mark.full

@@ -74,16 +74,6 @@ static void long_use(void)
     free_comm(&comm);
 }
 
-/* Communicators for a few calls each. */
-static void short_use(void)
-{
-    for (int i = 0; i < 10; i++) {
-        MPI_Comm comm = without_last();
-        use_times(comm, 20);
-        free_comm(&comm);
-    }
-}
-
 /* Returns a random set, which has rank `least`. With eight ranks, the first four and the last four are on the same nodes,
  * in the reverse order: the set has both ranks of each of its nodes. */
 static unsigned any_set(unsigned *seed, int least)
@@ -167,7 +157,6 @@ static void nonblocking(void)
 static const struct scenario scenarios[] = {
     {"one", one},
     {"long-use", long_use},
-    {"short-use", short_use},
     {"overlapping", overlapping},
     {"freed-soon", freed_soon},
     {"nonblocking", nonblocking},

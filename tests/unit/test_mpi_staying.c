@@ -18,6 +18,8 @@ static struct communicator *record[COMMS + 1]; /* the attribute of each communic
 static MPI_Comm_delete_attr_function *delete_record;
 static unsigned questions;     /* votes in this call */
 static void (*deciding)(void); /* called while the votes are combined that decide */
+static bool has_room;          /* for groups of communicators */
+static uint64_t now;           /* in nanoseconds */
 
 /* ---- The job --------------------------------------------------------------------------------- */
 
@@ -88,14 +90,16 @@ void lanes_close_another(void)
 
 bool lanes_have_room_for_own(void)
 {
-    return false;
+    return has_room;
 }
 
 int lanes_open_own(uint32_t first, uint32_t number, const uint32_t *nodes, uint32_t count,
                    struct torus_group **group, struct torus_error *error)
 {
-    fail_msg("an own group");
-    return -1;
+    assert_true(has_room);
+    assert_int_equal(count, RANKS);
+    *group = (struct torus_group *)(uintptr_t)128;
+    return 0;
 }
 
 void lanes_close_own(struct torus_group *group)
@@ -108,7 +112,7 @@ void fibers_start(struct fiber_line *line)
 
 uint64_t statistics_now(void)
 {
-    return 1;
+    return now;
 }
 
 const char *reason_text(enum reason reason)
@@ -228,6 +232,9 @@ static int begin(void **state)
     real.Comm_get_errhandler = no_handler;
     real.Allreduce = allreduce;
     deciding = NULL;
+    has_room = false;
+    now = 1;
+    processes[1].leads = true;
     sharing_begin(communicator_of(COMM(1)));
     return 0;
 }
@@ -437,6 +444,45 @@ TEST_WITH(begin, end, calls_that_are_never_served_pass)
         remember_unserved(3);
         for (unsigned i = 0; i < 5000; i++)
             assert_true(stays(3));
+        free_comm(3);
+    }
+}
+
+#define HALF_A_SECOND UINT64_C(500000000)
+
+/* Makes calls on communicator 3, whose nodes form no part, until it has a group. Returns their number, or 1000. */
+static uint32_t calls_without_group(enum job_ways ways)
+{
+    uint32_t calls = 0;
+
+    job.ways = ways;
+    has_room = true;
+    processes[1].leads = false;
+    while (calls < 1000 && call_on(3) != REASON_SERVED)
+        calls++;
+    return calls;
+}
+
+/* A program may make many communicators for a few calls, and opening a group takes long. */
+TEST_WITH(begin, end, a_group_must_pay_off)
+{
+    assert_int_equal(calls_without_group(WAYS_FASTER), 1000);
+    now += HALF_A_SECOND - 1;
+    assert_int_equal(calls_without_group(WAYS_FASTER), 1000);
+    now++;
+    assert_true(calls_without_group(WAYS_FASTER) < 1000);
+    assert_int_equal(call_on(3), REASON_SERVED);
+    assert_false(stays(3));
+}
+
+/* So that runs are alike, whatever the clock says. */
+TEST_WITH(begin, end, a_group_is_opened_at_a_fixed_call)
+{
+    for (unsigned run = 0; run < 2; run++) {
+        now += run * HALF_A_SECOND;
+        assert_int_equal(calls_without_group(WAYS_FIXED), 15);
+        free_comm(3);
+        assert_int_equal(calls_without_group(WAYS_TORUS), 1);
         free_comm(3);
     }
 }
