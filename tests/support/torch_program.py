@@ -221,6 +221,7 @@ def messages(rank, size):
         dist.send(made(9, (3,), torch.float32), 0, others, 4)
         dist.recv(got := torch.zeros(3), 0, others, 5)
         same(got, made(9, (3,), torch.float32))
+    dist.barrier()  # rank 0 might receive one of the following messages from a fast rank instead of the first one of another
     # More than are under way at a time; calls of the group go on while a message waits.
     many = [torch.full((100,), float(i)) for i in range(80)]
     got = [torch.zeros(100) for _ in many]
